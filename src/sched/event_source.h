@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The contract between workers and their source of events: of what is neither a task nor a timer, as a socket that can
- * be read. src/io has two sources, epoll and io_uring. A runtime gets its source with its first I/O, by a store into
- * `rt->source` that releases what the source is; it keeps that source until it is freed.
+ * The contract between workers and their source of events, which are neither tasks nor timers: for example, a socket
+ * becomes readable. src/io has two sources, epoll and io_uring. A runtime gets its source with its first I/O, by a
+ * store into `rt->source` that releases the source's fields; it keeps that source until it is freed.
  *
  *   a worker                                     calls
- *   picks tasks, and looks at its timers         take_in, every 0.1 ms about, and more seldom if tasks run long
- *   finds another one held inside a long task    attend, for that one: before it steals, as it watches, as it looks
+ *   picks tasks, and looks at its timers         take_in, every 0.1 ms about, and less often if tasks run long
+ *   finds another worker held in a long task     attend, for that worker: before it steals, as it watches, as it looks
  *   has nothing to do                            expects, and if that is true take_in and a look at its queues;
  *                                                enter_sleep; if that is true: watch for each worker that is held, if
  *                                                this one watches; sleep, leave_sleep
  *   gets a task, and nobody sleeps there         unattended; then it wakes another worker, which will sleep there
- *   any thread that wakes it                     wake, if it sleeps in the source; else its futex
+ *   is woken by any thread                       that thread calls wake, if the worker sleeps in the source; if not, it
+ *                                                wakes the worker's futex
  *
- * No wake-up is lost: a worker sets `in_source`, then looks at its token, then sleeps; whoever wakes it sets the token,
- * then looks at `in_source`. All of it is sequentially consistent. So either the worker sees the token, or `wake` is
- * called, which ends the sleep that goes on or the next one.
+ * No wake-up is lost: a worker sets `in_source`, then looks at its token, then sleeps; the thread that wakes it sets
+ * the token, then looks at `in_source`. All of it is sequentially consistent. So either the worker sees the token, or
+ * the thread calls `wake`, which ends the present sleep or the next one.
  *
- * What a source does to a task is what any thread may do: claim its waiter, and complete it. A source counts the waits
- * for I/O in `io_began` and `io_ended` of the worker that it does so on: while they differ nothing is a deadlock.
+ * A source treats a task as any thread may: it claims the task's waiter, and completes it. A source counts the waits
+ * for I/O in `io_began` and `io_ended` of the worker that begins or ends them: while the sums differ, idle workers are
+ * no deadlock.
  *
  * In a simulation there is no source; the simulated world takes its place. A runtime without threads (weft_rt_open) has
- * one, never sleeps in it, and adds its descriptor to the set that the program polls.
+ * a source, never sleeps in it, and adds its descriptor to the set that the program polls.
  */
 #ifndef WEFT_SRC_SCHED_EVENT_SOURCE_H
 #define WEFT_SRC_SCHED_EVENT_SOURCE_H
@@ -32,26 +34,28 @@
 struct weft__worker;
 
 struct weft__source {
-	/* Take in what has happened, and begin what is to begin. By a worker; never waits. */
+	/* Take in the events that have happened, and begin queued operations. Called by a worker; never waits. */
 	void (*take_in)(struct weft__source *source, struct weft__worker *w);
-	/* The same for what belongs to `held`, which has been in one task for a while. */
+	/* Like take_in, for events and operations of `held`, which has been in one task for a while. */
 	void (*attend)(struct weft__source *source, struct weft__worker *w, struct weft__worker *held);
-	/* What happens to what belongs to `held` is to end the sleep of `w` that comes. False: there is something. */
+	/* Arrange that an event for worker `held` ends the next sleep of `w`. False: an event is already pending. */
 	bool (*watch)(struct weft__source *source, struct weft__worker *w, struct weft__worker *held);
-	/* Is the worker to sleep in it? Then leave_sleep follows; until then `wake` ends a sleep, also one to come. */
+	/* Should the worker sleep in the source? If true, leave_sleep follows; until then `wake` ends the present sleep
+	 * or the next one. */
 	bool (*enter_sleep)(struct weft__source *source, struct weft__worker *w);
-	/* Until something has happened, `wake` is called, or that time of weft__clock() comes. */
+	/* Sleep until an event happens, `wake` is called, or weft__clock() reaches `until`. */
 	void (*sleep)(struct weft__source *source, struct weft__worker *w, uint64_t until);
 	void (*leave_sleep)(struct weft__source *source, struct weft__worker *w);
-	/* By any thread. */
+	/* Called by any thread. */
 	void (*wake)(struct weft__source *source, struct weft__worker *w);
-	/* Nobody sleeps in it, and somebody should. */
+	/* True: no worker sleeps in the source, and one should. */
 	bool (*unattended)(struct weft__source *source);
-	/* Has the worker begun operations that end as soon as they are looked for? Then it looks before it parks. */
+	/* Has the worker begun operations that complete as soon as take_in looks for them? Then it looks before it
+	 * parks. */
 	bool (*expects)(struct weft__source *source, struct weft__worker *w);
-	/* When no task is left, and no worker runs. */
+	/* Called when no task is left, and no worker runs. */
 	void (*free)(struct weft__source *source);
-	int descriptor; /* readable when something has happened, for a runtime that has no worker of its own */
+	int descriptor; /* readable when an event has happened, for a runtime without threads */
 };
 
 #endif

@@ -7,12 +7,14 @@
  *       v                v
  *   ... | a | b | c | d |   |   | ...      a place is written by the owner alone, and only outside of head…tail
  *
- * Taking is: read the place, then move the head by compare-and-exchange. If the head has moved in between, what was
- * read may be another lap's task, and is thrown away. So places are atomic, relaxed: the head's exchange says whether
- * what they held was meant. The only worker of a runtime (no_thieves) takes without an exchange.
+ * To take a task, a thread reads its place, then moves the head by compare-and-exchange. If the head has moved in
+ * between, the place may hold a task of the next lap, and the thread discards it. So places are atomic, relaxed: the
+ * exchange of the head tells whether the value read was valid. The only worker of a runtime (no_thieves) takes without
+ * an exchange.
  *
- * Rejected: the deque of Chase and Lev. Its owner takes what was added last; a task that yields would run again at
- * once, and others would never. Its advantage, an owner that takes without an atomic exchange, needs a full fence.
+ * Rejected: the deque of Chase and Lev. Its owner takes the task that was added last; a task that yields would run
+ * again at once, and the rest would starve. Its advantage, an owner that takes without an atomic exchange, needs a full
+ * fence.
  */
 #ifndef WEFT_SRC_SCHED_QUEUE_H
 #define WEFT_SRC_SCHED_QUEUE_H
@@ -34,14 +36,15 @@ static inline uint32_t weft__ring_count(struct weft__ring *r)
 /* Owner only. False: full. */
 static inline bool weft__ring_add(struct weft__ring *r, struct weft__task *task)
 {
-	/* Acquire: pairs with the exchange of whoever took; the place that is reused has been read. */
+	/* Acquire: pairs with the exchange of the thread that took the task; that thread has read the place that is
+	 * reused. */
 	uint32_t head = atomic_load_explicit(&r->head, memory_order_acquire);
 	uint32_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
 
 	if (tail - head == WEFT__RING)
 		return false;
 	atomic_store_explicit(&r->tasks[tail % WEFT__RING], task, memory_order_relaxed);
-	/* Release: pairs with the acquire of thieves, who then see the place and the task. */
+	/* Release: pairs with the acquire of thieves, so that they see the place and the task. */
 	atomic_store_explicit(&r->tail, tail + 1,
 			      WEFT_CANARY(ring_hides_its_tasks) ? memory_order_relaxed : memory_order_release);
 	return true;
@@ -64,14 +67,14 @@ static inline struct weft__task *weft__ring_take(struct weft__ring *r)
 		if (head == tail)
 			return NULL;
 		task = weft__ring_at(r, head);
-		/* Sequentially consistent: what was added before is seen by whoever is parking, or the other way
-		 * round. */
+		/* Sequentially consistent: this thread sees a worker that is parking, or that worker sees the tasks
+		 * added before. */
 	} while (!atomic_compare_exchange_weak_explicit(&r->head, &head, head + 1, memory_order_seq_cst,
 							memory_order_relaxed));
 	return task;
 }
 
-/* Owner only: the next, which stays there; NULL: empty. */
+/* Owner only: the next task, which stays in the ring; NULL: empty. */
 static inline struct weft__task *weft__ring_peek(struct weft__ring *r)
 {
 	uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
@@ -79,7 +82,7 @@ static inline struct weft__task *weft__ring_peek(struct weft__ring *r)
 	return head != atomic_load_explicit(&r->tail, memory_order_relaxed) ? weft__ring_at(r, head) : NULL;
 }
 
-/* Anybody: the next; NULL: empty. */
+/* Any thread: take the next task; NULL: empty. */
 static inline struct weft__task *weft__ring_take_from(struct weft__ring *r)
 {
 	uint32_t head = atomic_load_explicit(&r->head, memory_order_acquire), tail;
@@ -97,7 +100,7 @@ static inline struct weft__task *weft__ring_take_from(struct weft__ring *r)
 	return task;
 }
 
-/* Owner only: take up to half out at once, into `out`, for the shared queue. */
+/* Owner only: move up to half of the tasks into `out`, in one exchange, for the shared queue. */
 static inline uint32_t weft__ring_take_half(struct weft__ring *r, struct weft__task *out[WEFT__RING / 2])
 {
 	uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
@@ -112,7 +115,8 @@ static inline uint32_t weft__ring_take_half(struct weft__ring *r, struct weft__t
 	return count;
 }
 
-/* A thief, whose ring `to` is empty: move half of the tasks, one at least. Returns one of them; NULL: nothing there. */
+/* Called by a thief, whose ring `to` is empty: move half of the tasks, at least one. Returns one of them; NULL:
+ * empty. */
 static inline struct weft__task *weft__ring_steal(struct weft__ring *r, struct weft__ring *to)
 {
 	uint32_t at = atomic_load_explicit(&to->tail, memory_order_relaxed);
@@ -142,11 +146,12 @@ static inline struct weft__task *weft__ring_steal(struct weft__ring *r, struct w
 
 /* ---- spawned tasks --------------------------------------------------------------------------------------------------
  *
- * Its owner takes the newest, thieves the oldest half. So a tree of tasks is walked to its leaves before the next
- * branch begins, and few tasks live at a time, while a thief gets the largest branches.
+ * The owner takes the newest task, thieves the oldest half. So a tree of tasks is walked to its leaves before the next
+ * branch begins, and few tasks are alive at a time, while a thief gets the largest branches.
  *
- * Head and tail are in one word, because both ends are taken from, and several at a time. The version counts what the
- * owner took: the owner may take a task and add another one in its place between a thief's look and its exchange.
+ * Head and tail are in one word, because both ends are taken from, and several tasks at a time. The version counts the
+ * tasks that the owner took: between a thief's look and its exchange the owner may take a task and add another task in
+ * its place.
  */
 static inline uint32_t weft__fresh_count(uint64_t word)
 {
@@ -168,7 +173,7 @@ static inline struct weft__task *weft__fresh_at(struct weft__fresh *f, uint64_t 
 	return atomic_load_explicit(&f->tasks[i % WEFT__RING], memory_order_relaxed);
 }
 
-/* Owner only. False: a thief has taken some meanwhile; *word is what there is now. */
+/* Owner only. False: a thief has taken tasks meanwhile, and *word is the present word. */
 static inline bool weft__fresh_become(struct weft__fresh *f, uint64_t *word, uint64_t next)
 {
 	if (!f->no_thieves)
@@ -177,7 +182,8 @@ static inline bool weft__fresh_become(struct weft__fresh *f, uint64_t *word, uin
 	return true;
 }
 
-/* Owner only. How many there are then; 0: full, and nothing was added. A full fence, if there are thieves. */
+/* Owner only. Returns the number of tasks then; 0: full, and the task was not added. A full fence, if there are
+ * thieves. */
 static inline uint32_t weft__fresh_add(struct weft__fresh *f, struct weft__task *task)
 {
 	uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed), more;
@@ -192,7 +198,7 @@ static inline uint32_t weft__fresh_add(struct weft__fresh *f, struct weft__task 
 	return weft__fresh_count(more);
 }
 
-/* Owner only: the newest; NULL: empty. A full fence, if there are thieves. */
+/* Owner only: take the newest task; NULL: empty. A full fence, if there are thieves. */
 static inline struct weft__task *weft__fresh_take(struct weft__fresh *f)
 {
 	uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed), less;
@@ -207,7 +213,7 @@ static inline struct weft__task *weft__fresh_take(struct weft__fresh *f)
 	return task;
 }
 
-/* Anybody: the oldest; NULL: empty. */
+/* Any thread: take the oldest task; NULL: empty. */
 static inline struct weft__task *weft__fresh_take_oldest(struct weft__fresh *f)
 {
 	uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire);
@@ -221,7 +227,7 @@ static inline struct weft__task *weft__fresh_take_oldest(struct weft__fresh *f)
 	return task;
 }
 
-/* Anybody: the oldest half into `out`, one at least unless it is empty. */
+/* Any thread: move the oldest half into `out`, at least one unless the stack is empty. */
 static inline uint32_t weft__fresh_take_half(struct weft__fresh *f, struct weft__task *out[WEFT__RING])
 {
 	/* Acquire: pairs with weft__fresh_add. */

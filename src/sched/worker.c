@@ -1,55 +1,57 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Workers: threads that run tasks. Each has a slot for the task to run next, a ring (queue.h) and a wheel of timers;
- * all share one queue. A worker that finds nothing steals, and else parks.
+ * Workers: threads that run tasks. Each worker has a slot for the task to run next, a ring (queue.h) and a wheel of
+ * timers; all workers share one queue. A worker that finds no task steals one; if it cannot, it parks.
  *
- * Who runs next
- *   What a task wakes goes to the slot: what it needs is in the cache. What it spawns goes to a stack (queue.h), so
- *   that a tree of tasks is walked in depth. These go first 16 times in a row at most, then the ring, so that tasks
- *   which wake and spawn each other do not keep others waiting. Of every 61 picks one looks at the timers and the
- *   shared queue first; if tasks run long, every pick does. Every 10 ms the oldest of the stack goes first; more often
- *   would walk a large tree in breadth, which takes memory. That look also takes over what is ready on a worker that
- *   has been in one task since the look before.
+ * Which task runs next
+ *   A task that the current task wakes goes to the slot: its data are in the cache. A task that the current task spawns
+ *   goes to a stack (queue.h), so that a tree of tasks is walked in depth. The slot and the stack go first 16 times in
+ *   a row at most, then the ring, so that tasks which wake and spawn each other do not starve the rest. Of every 61
+ *   picks one looks at the timers and the shared queue first; if tasks run long, every pick does. Every 10 ms the
+ *   oldest task of the stack goes first; more often would walk a large tree in breadth, which takes memory. The look
+ *   also takes over the ready tasks of a worker that has been in one task since the previous look.
  *
  * No wake-up is lost
  *   Adding a task:  (1) add it, (2) full fence, (3) read `idle` and `searching`; some idle, none searching: wake one.
  *   Parking:        (1) stop searching, count in `idle`, (2) full fence, (3) look into every queue again; then sleep.
- *   Whichever fence is first, one of the two sees the other. A worker that was woken searches, on behalf of whoever
- *   woke it; while it does others need not be woken, because it looks everywhere before it parks, and if it finds
- *   something while it is the last that searches, it wakes the next, for there may be more.
- *   What lies in a worker's own queues is not lost even where an atomic exchange is less than a full fence, as on
- *   arm64: the worker looks there before it parks. tests/orders tries all this as C's memory model has it, not as this
- *   processor does.
- *   A runtime's only worker needs no fence where it adds to its own queues: nobody else looks there, or parks.
- *   A slot, or a single spawned task, wakes nobody: its owner is about to take it, and another worker would only snatch
- *   it away.
+ *   Whichever fence is first, one of the two threads sees the store of the other. A woken worker searches on behalf of
+ *   the thread that woke it. While it searches, no further worker need be woken, because it looks everywhere before it
+ *   parks. If it finds a task while it is the last worker that searches, it wakes the next worker, for there may be
+ *   more tasks.
+ *   A task in a worker's own queues is not lost even if an atomic exchange is less than a full fence, as on arm64: the
+ *   worker looks there before it parks. tests/orders tries all this under C's memory model, not only under that of the
+ *   test machine's processor.
+ *   A runtime's only worker needs no fence when it adds to its own queues: no other thread looks there, or parks.
+ *   A task in the slot, or a single spawned task, wakes nobody: its owner is about to take it, and another worker would
+ *   only steal it from a warm cache.
  *
  * No timer is late because its worker is busy
- *   All parked workers but one sleep without a limit. That one, the watcher, sleeps until the earliest timer of all
- *   wheels; `watch` says when that is. A worker that has armed an earlier one, and goes on with another task, wakes
- *   somebody, who becomes the watcher. While others run the watcher also wakes every few milliseconds to take the slot
- *   of a worker that has been in one task since. If no worker is parked, those that pick look at all wheels.
- *   When the watcher gets work it wakes another worker to watch.
+ *   All parked workers except one sleep without a limit. That worker, the watcher, sleeps until the earliest timer of
+ *   all wheels; `watch` says when that is. If a worker arms an earlier timer and then runs another task, it wakes a
+ *   worker, which becomes the watcher. While other workers run, the watcher also wakes every few milliseconds to take
+ *   the slot of a worker that has been in one task since. If no worker is parked, workers that pick look at all wheels.
+ *   When the watcher gets a task it wakes another worker to watch.
  *
  * Long tasks stay
- *   What ends in the wheel of a worker that has had long tasks is left to that worker, which is woken for it if it is
- *   parked, and is given HELD_AFTER if it is not. Otherwise the thread that computes and the thread that serves others
- *   change their roles at every second turn, and the kernel, which has just placed them on processors, lets the short
- *   tasks wait for a time slice of the long one (4 ms). Beside a task that computes for 10 ms and naps for 1 ms, the
- *   change came in 20 of 40 turns, and comes in 1.
- *   For the same reason a worker that has had long tasks, and whose own next timer ends within REST, rests until then:
- *   it neither takes tasks from others nor is woken for them. Nor is it woken to watch, for it soon wakes up by itself.
+ *   If a worker has had long tasks, other workers leave the due timers of its wheel to that worker. If it is parked
+ *   they wake it; if not they give it HELD_AFTER. Otherwise the thread that computes and the thread that serves other
+ *   tasks change their roles at every second turn, and the kernel, which has just placed them on processors, lets the
+ *   short tasks wait for a time slice of the long task (4 ms). Beside a task that computes for 10 ms and sleeps for 1
+ *   ms, the roles change in 1 of 40 turns, and in 20 of 40 without this rule.
+ *   For the same reason a worker that has had long tasks, and whose own next timer is due within REST, rests until
+ *   then: it neither steals tasks nor is woken for them. Nor is it woken to watch, for it soon wakes up by itself.
  *
  * Events from outside (sockets, files: src/io)
- *   A worker sleeps in one place, sleep_until, and is woken in one, wake_worker, by any thread. Once a runtime has done
- *   I/O that sleep may be in its source of events (event_source.h), which `wake` ends. What has happened is taken
- *   in by whoever sleeps there, and where wheels are turned. Whoever finds another worker held inside a long task, as
- *   it looks or watches, attends to what belongs to that one; if there is more, that ends the watcher's sleep. If the
- *   source is slept in by one worker for all, and that one gets work, it wakes another to sleep there.
+ *   A worker sleeps in one place, sleep_until, and any thread wakes it in one place, wake_worker. Once a runtime has
+ *   done I/O, that sleep may be in its source of events (event_source.h), and `wake` ends it. A worker that sleeps in
+ *   the source takes in the events, and so does a worker that turns wheels. A worker that finds another worker held
+ *   inside a long task, during a look or as watcher, attends to that worker's events; a further event of the held
+ *   worker ends the watcher's sleep. If one worker sleeps in the source for all workers and gets a task, it wakes
+ *   another worker to sleep there.
  *
- * Rejected: threads that spin for a while before they park (Go, Tokio): what they gain in latency others pay for, on
- * machines that are shared. A thread for timers alone: each timer would be two switches of threads. Workers with long
- * tasks under SCHED_BATCH, or with a longer time slice: short tasks of others waited for the kernel's tick as often.
+ * Rejected: threads that spin for a while before they park (Go, Tokio): other programs on a shared machine pay for the
+ * lower latency. A thread for timers alone: each timer would cost two switches of threads. Workers with long tasks
+ * under SCHED_BATCH, or with a longer time slice: short tasks of other workers waited for the kernel's tick as often.
  */
 #define _GNU_SOURCE
 #include "sched/queue.h"
@@ -67,19 +69,21 @@ enum {
 	STREAK = 16,
 	LOOK_EVERY = 61,
 	LOOK_WITHIN = 100000,	 /* nanoseconds: what look_every adapts to */
-	MANY = 32,		 /* ready tasks, for which what has happened can wait, ... */
+	MANY = 32,		 /* with so many ready tasks, taking in events can wait ... */
 	TAKE_IN_WITHIN = 500000, /* ... for so many nanoseconds */
-	TURN_LEAST = 16,	 /* timers that a turn of a wheel ends, if so many are due */
-	OLDEST_EVERY = 10000000, /* nanoseconds: see "Who runs next" */
+	TURN_LEAST = 16,	 /* timers that a turn of a wheel completes at least, if so many are due */
+	OLDEST_EVERY = 10000000, /* nanoseconds: see "Which task runs next" */
 	HELD_AFTER = 200000,	 /* nanoseconds: a worker that has not looked for so long is in a long task */
-	FIRST_LOOK = 250000,	 /* nanoseconds until a worker that has nothing more to do looks at busy ones, ... */
+	FIRST_LOOK = 250000,	 /* nanoseconds until a worker without a task looks at busy workers, ... */
 	LOOK_AGAIN = 1000000,	 /* ... and after that */
-	LONG_TASKS = 30,	 /* look_every is less: the worker has had long tasks */
+	LONG_TASKS = 30,	 /* if look_every is less, the worker has had long tasks */
 	REST = LOOK_AGAIN,
-	QUIET = 100000000,	   /* nanoseconds in which nothing has happened, before diagnose.c is asked why */
-	WATCH_SLOT_AFTER = 200000, /* a worker that has been busy for so long is worth a watcher */
+	/* nanoseconds in which nothing has happened, before diagnose.c looks for a deadlock */
+	QUIET = 100000000,
+	WATCH_SLOT_AFTER = 200000, /* nanoseconds: a worker that has been busy for so long is worth a watcher */
 #ifdef WEFT_MIGRATE
-	MIGRATE = 1, /* for tests: whoever becomes ready runs next on the worker after this one, and there only */
+	/* for tests: a task that becomes ready runs next on the worker after this worker, and only there */
+	MIGRATE = 1,
 #else
 	MIGRATE = 0,
 #endif
@@ -87,7 +91,7 @@ enum {
 
 /* ---- the shared queues ----------------------------------------------------------------------------------------- */
 
-/* Under the lock. */
+/* The caller holds the queue's lock. */
 static void change_count(struct weft__shared *queue, uint32_t more)
 {
 	uint32_t count = atomic_load_explicit(&queue->count, memory_order_relaxed);
@@ -111,7 +115,7 @@ static void share(struct weft__shared *queue, struct weft__task *task)
 	weft__spin_unlock(&queue->lock);
 }
 
-/* Under the lock. NULL: empty. */
+/* The caller holds the queue's lock. NULL: empty. */
 static struct weft__task *take_locked(struct weft__shared *queue)
 {
 	unsigned lane = queue->taken % WEFT__LANES;
@@ -143,7 +147,7 @@ static struct weft__task *take_shared(struct weft__shared *queue)
 
 /* ---- waking workers -------------------------------------------------------------------------------------------- */
 
-/* Under park_lock. */
+/* The caller holds park_lock. */
 static void unlink_parked(struct weft__worker *w)
 {
 	struct weft__worker **at = &w->rt->parked;
@@ -157,7 +161,7 @@ static void unlink_parked(struct weft__worker *w)
 
 static struct weft__source *source_of(struct weft__rt *rt)
 {
-	/* Acquire: pairs with who made it. */
+	/* Acquire: pairs with the release of the thread that stored the source. */
 	struct weft__source *source = atomic_load_explicit(&rt->source, memory_order_acquire);
 
 	if (source)
@@ -173,7 +177,8 @@ static void wake_worker(struct weft__worker *w)
 		weft__embedded_wake(w->rt);
 		return;
 	}
-	/* Sequentially consistent, as in sleep_until: it sees the token, or is seen to sleep in the source. */
+	/* Sequentially consistent, as in sleep_until: either the sleeping worker sees the token, or this thread sees
+	 * that it sleeps in the source. */
 	atomic_store(&w->token, 1);
 	if (__builtin_expect(atomic_load(&w->in_source), 0)) {
 		source = source_of(w->rt);
@@ -183,7 +188,7 @@ static void wake_worker(struct weft__worker *w)
 	}
 }
 
-/* One that searches. */
+/* Wake a worker, which then searches. */
 static void wake_one(struct weft__rt *rt)
 {
 	struct weft__worker *w;
@@ -201,7 +206,7 @@ static void wake_one(struct weft__rt *rt)
 		wake_worker(w);
 }
 
-/* After a task was added and a full fence. */
+/* The caller has added a task and executed a full fence. */
 static inline void notify(struct weft__rt *rt)
 {
 	if (atomic_load_explicit(&rt->idle, memory_order_relaxed) &&
@@ -209,7 +214,7 @@ static inline void notify(struct weft__rt *rt)
 		wake_one(rt);
 }
 
-/* False: it was not. */
+/* False: the worker was not parked. */
 static bool wake_parked(struct weft__worker *w)
 {
 	bool was_parked;
@@ -224,7 +229,7 @@ static bool wake_parked(struct weft__worker *w)
 	return was_parked;
 }
 
-/* A worker looks at `watch` when it picks its next task; a helper has no wheel, and may not pick for long. */
+/* A worker looks at `watch` when it picks its next task; a helper has no wheel, and may not pick for a long time. */
 void weft__arm(struct weft__worker *w, struct weft__timer *t)
 {
 	struct weft__rt *rt = w->rt;
@@ -244,7 +249,7 @@ void weft__arm(struct weft__worker *w, struct weft__timer *t)
 
 /* ---- a task may run -------------------------------------------------------------------------------------------- */
 
-/* Full: half of the ring goes to the shared queue, so that the next tasks find room. */
+/* If the ring is full, half of it goes to the shared queue, so that the next tasks find room. */
 static void add(struct weft__worker *w, struct weft__task *task)
 {
 	struct weft__task *half[WEFT__RING / 2];
@@ -264,7 +269,7 @@ static void pin(struct weft__worker *w, struct weft__task *task)
 	*w->pins_end = task;
 	w->pins_end = &task->next;
 	weft__spin_unlock(&w->pins_lock);
-	/* Sequentially consistent: it has been added, or the worker sees it before it parks. */
+	/* Sequentially consistent: the worker sees the task before it parks, or this thread sees it parked. */
 	atomic_fetch_add(&w->pinned, 1);
 	if (w != weft__worker())
 		(void)wake_parked(w);
@@ -288,7 +293,7 @@ static struct weft__task *take_pin(struct weft__worker *w)
 	return task;
 }
 
-/* Somebody should see to the slot if its worker's task goes on for long. */
+/* A worker should take the slot if the current task of its owner runs long. */
 static void want_watcher(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
@@ -310,7 +315,7 @@ static struct weft__task *exchange_slot(struct weft__worker *w, struct weft__tas
 	return other;
 }
 
-/* The slot had another task, or somebody is idle. */
+/* The slot held another task, or a worker is idle. */
 static __attribute__((noinline)) void tell_of_more(struct weft__worker *w, struct weft__task *other)
 {
 	if (other) {
@@ -361,7 +366,7 @@ bool weft__ready_first(struct weft__worker *w, struct weft__task *task, const st
 	return true;
 }
 
-/* Into no worker's own queue. */
+/* Queue the task outside of the calling worker's own queues. */
 static void ready_elsewhere(struct weft__rt *rt, struct weft__task *task)
 {
 	if (weft__task_has(task, WEFT__BLOCKING)) {
@@ -402,7 +407,7 @@ static __attribute__((noinline)) void ready_otherwise(struct weft__worker *w, st
 		weft__count(&w->wakes, 1);
 		ready_next(w, task);
 	} else {
-		/* A timer of many may have ended, and the task has long been out of the cache. */
+		/* One of many timers may have expired, and the task has long been out of the cache. */
 		__builtin_prefetch(task->k);
 		__builtin_prefetch(&task->what, 1);
 		/* The pick that follows is a fence, and notifies. */
@@ -410,7 +415,7 @@ static __attribute__((noinline)) void ready_otherwise(struct weft__worker *w, st
 	}
 }
 
-/* May this worker run it next? */
+/* May this worker run the task next? */
 static inline bool is_at_home(const struct weft__worker *w, const struct weft__task *task)
 {
 	if (MIGRATE || !w)
@@ -419,7 +424,7 @@ static inline bool is_at_home(const struct weft__worker *w, const struct weft__t
 	       !task->pinned && !w->helper;
 }
 
-/* Nothing is called before the task is in the slot, and nothing saved for that: a switch is so short. */
+/* Nothing is called before the task is in the slot, and no register is saved for a call: a switch is so short. */
 void weft__ready(struct weft__task *task, bool next)
 {
 	struct weft__worker *w = weft__this_worker;
@@ -434,8 +439,9 @@ void weft__ready(struct weft__task *task, bool next)
 
 /* ---- picking --------------------------------------------------------------------------------------------------- */
 
-/* A turn of a wheel wakes as many as soon run: then the ring has room for them, and what was fetched of them is still
- * in the cache. Some at least, because a ring full of tasks that yield never has room. */
+/* The number of timers that a turn of a wheel may complete: as many as soon run. Then the ring has room for their
+ * tasks, and the prefetched lines are still in the cache. At least TURN_LEAST, because a ring full of tasks that yield
+ * never has room. */
 static unsigned enough(struct weft__worker *w)
 {
 	uint32_t waiting = weft__ring_count(&w->ring);
@@ -450,7 +456,7 @@ static uint64_t next_timer(const struct weft__worker *owner)
 	return __atomic_load_n(&owner->wheel.next, __ATOMIC_RELAXED);
 }
 
-/* When a worker other than its owner is to turn the wheel. */
+/* The time at which another worker than its owner should turn the wheel. */
 static uint64_t due(const struct weft__worker *owner)
 {
 	uint64_t next = next_timer(owner);
@@ -459,7 +465,7 @@ static uint64_t due(const struct weft__worker *owner)
 	return next < called + HELD_AFTER ? called + HELD_AFTER : next;
 }
 
-/* It may have looked after `now` was read. */
+/* The worker may have looked after `now` was read. */
 static bool has_long_not_looked(const struct weft__worker *w, uint64_t now)
 {
 	return __atomic_load_n(&w->looked, __ATOMIC_RELAXED) + HELD_AFTER < now;
@@ -470,13 +476,13 @@ static bool has_long_tasks(const struct weft__worker *w)
 	return __atomic_load_n(&w->look_every, __ATOMIC_RELAXED) < LONG_TASKS;
 }
 
-/* An only worker never rests: no other worker would run what is added meanwhile. */
+/* A runtime's only worker never rests: no other worker would run tasks that are added meanwhile. */
 static bool is_to_rest(const struct weft__worker *w)
 {
 	return w->rt->workers > 1 && has_long_tasks(w) && next_timer(w) < weft__clock() + REST;
 }
 
-/* True: it is left to a worker that has had long tasks to turn its own wheel. See "Long tasks stay". */
+/* True: the owner, which has had long tasks, will turn its own wheel. See "Long tasks stay". */
 static bool call_owner(struct weft__worker *owner, uint64_t now)
 {
 	if (!has_long_tasks(owner))
@@ -488,7 +494,7 @@ static bool call_owner(struct weft__worker *owner, uint64_t now)
 	return true;
 }
 
-/* End what is due in any wheel. */
+/* Complete the timers that are due in any wheel. */
 static void turn_wheels(struct weft__worker *w, uint64_t now)
 {
 	struct weft__rt *rt = w->rt;
@@ -521,7 +527,7 @@ static void take_in(struct weft__worker *w)
 		source->take_in(source, w);
 }
 
-/* For a worker that is held in a long task. */
+/* Take in events for a worker that is held in a long task. */
 static void attend(struct weft__worker *w, struct weft__worker *held)
 {
 	struct weft__source *source = source_of(w->rt);
@@ -543,7 +549,7 @@ static uint64_t earliest(struct weft__rt *rt)
 	return next;
 }
 
-/* So seldom that the clock's cost does not count, so often that timers are not late. */
+/* Looks are so rare that the clock's cost does not count, and so frequent that timers are not late. */
 static void adapt(struct weft__worker *w, uint64_t now)
 {
 	uint64_t took = now - w->looked;
@@ -558,7 +564,7 @@ static void adapt(struct weft__worker *w, uint64_t now)
 	w->until_look = every;
 }
 
-/* Those for which no stack had room, once this worker has run what it spawned itself. */
+/* Take tasks for which no stack had room, once this worker has run the tasks that it spawned itself. */
 static void take_spawned(struct weft__worker *w)
 {
 	struct weft__task *task;
@@ -581,7 +587,7 @@ static inline __attribute__((always_inline)) struct weft__task *take_slot(struct
 	return exchange_slot(w, NULL);
 }
 
-/* True: it has been in one task since this was asked last. */
+/* True: the worker has been in one task since the previous call. */
 static bool is_held(struct weft__worker *w)
 {
 	uint64_t switches = __atomic_load_n(&w->switches, __ATOMIC_RELAXED);
@@ -589,8 +595,8 @@ static bool is_held(struct weft__worker *w)
 	return __atomic_exchange_n(&w->seen, switches, __ATOMIC_RELAXED) == switches;
 }
 
-/* Another worker may be held inside a long task; what was ready on it need not wait for that. Workers that have nothing
- * to do steal; this is for when none is idle. */
+/* Take over the ready tasks of a worker that may be held inside a long task. Workers without a task steal; this is for
+ * when no worker is idle. */
 static void relieve(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
@@ -608,9 +614,9 @@ static void relieve(struct weft__worker *w)
 		add(w, task);
 }
 
-/* Is it time to take in what has happened? A worker that is about to park does so there; but if its look finds tasks
- * whose time has come, each time again, it never parks. Where many tasks are ready, an event's task would wait behind
- * them: the events are asked for later, by fewer system calls. */
+/* Is it time to take in events? A worker that is about to park does so there; but if each of its looks finds tasks
+ * whose timers are due, it never parks. If many tasks are ready, an event's task would wait behind them: taking the
+ * events in later needs fewer system calls. */
 static bool must_take_in(struct weft__worker *w, bool idle, uint64_t now)
 {
 	if (!idle && weft__ring_count(&w->ring) < MANY)
@@ -618,8 +624,8 @@ static bool must_take_in(struct weft__worker *w, bool idle, uint64_t now)
 	return now - w->took_in > (idle ? LOOK_WITHIN : TAKE_IN_WITHIN);
 }
 
-/* A worker that has no other task takes its share of many at once. They are fetched into the cache together, and a look
- * serves them all. */
+/* A worker that has no other task takes its share of a long queue at once. These tasks are prefetched together, and one
+ * look serves all of them. */
 static void take_share(struct weft__worker *w)
 {
 	struct weft__shared *queue = &w->rt->shared;
@@ -633,7 +639,7 @@ static void take_share(struct weft__worker *w)
 	weft__spin_unlock(&queue->lock);
 }
 
-/* `idle`: if this finds nothing the worker parks. */
+/* `idle`: the worker parks if this finds no task. */
 static struct weft__task *look(struct weft__worker *w, bool idle)
 {
 	uint64_t now = weft__clock();
@@ -661,7 +667,7 @@ static struct weft__task *look(struct weft__worker *w, bool idle)
 	return task ? task : weft__fresh_take_oldest(&w->fresh);
 }
 
-/* Pinned tasks and others in turn: either kind may have some that only yield. */
+/* Take pinned tasks and tasks of the ring in turn: either kind may have tasks that only yield. */
 static inline struct weft__task *take_queued(struct weft__worker *w)
 {
 	struct weft__task *task;
@@ -683,7 +689,7 @@ static __attribute__((noinline)) struct weft__task *pick_other(struct weft__work
 		w->streak++;
 		return task;
 	}
-	/* The slot's task may run elsewhere while the next from the ring does here. */
+	/* Another worker may run the slot's task while this worker runs the next from the ring. */
 	if (w->streak && (task = take_slot(w)))
 		add(w, task);
 	w->streak = 0;
@@ -702,7 +708,8 @@ static inline __attribute__((always_inline)) struct weft__task *pick_own(struct 
 	return pick_other(w);
 }
 
-/* The newest of the older half; the others lie as they lay, so that a large tree is not walked in breadth. */
+/* Returns the newest task of the older half. The rest keep their order, so that a large tree is not walked in
+ * breadth. */
 static struct weft__task *steal_fresh(struct weft__worker *from, struct weft__worker *w, uint32_t least)
 {
 	struct weft__task *half[WEFT__RING];
@@ -711,14 +718,14 @@ static struct weft__task *steal_fresh(struct weft__worker *from, struct weft__wo
 	if (weft__fresh_now(&from->fresh) < least)
 		return NULL;
 	count = weft__fresh_take_half(&from->fresh, half);
-	/* The thief has none of its own, or it would not steal. */
+	/* The thief's own stack is empty, or it would not steal. */
 	for (i = 0; i + 1 < count; i++)
 		(void)weft__fresh_add(&w->fresh, half[i]);
 	return count ? half[count - 1] : NULL;
 }
 
-/* Has the worker been in one task since the last time somebody looked? Then its slot may be taken, and the single task
- * that it spawned. */
+/* Has the worker been in one task since the previous check? Then a thief may take its slot, and its single spawned
+ * task. */
 static struct weft__task *steal_stuck(struct weft__worker *from, struct weft__worker *w)
 {
 	struct weft__task *task;
@@ -737,7 +744,7 @@ static struct weft__task *steal_ready(struct weft__worker *from, struct weft__wo
 	return task ? task : steal_fresh(from, w, 2);
 }
 
-/* From any other worker, by `how`. */
+/* Steal from any other worker, by `how`. */
 static struct weft__task *steal(struct weft__worker *w,
 				struct weft__task *(*how)(struct weft__worker *from, struct weft__worker *w))
 {
@@ -770,8 +777,8 @@ static struct weft__task *search(struct weft__worker *w)
 	return task ? task : steal(w, steal_stuck);
 }
 
-/* In the worker's own queues. Its thread parks only when these are empty, but a step of a runtime without threads also
- * ends when its budget is spent: then any of them may hold tasks, and only the next step runs them. */
+/* Has the worker a task in its own queues? Its thread parks only when these are empty, but a step of a runtime without
+ * threads also ends when its budget is spent: then any of them may hold tasks, and only the next step runs them. */
 static bool own_anything(struct weft__worker *w)
 {
 	if (WEFT_CANARY(steps_forget_their_own))
@@ -822,14 +829,14 @@ static uint64_t all_switches(struct weft__rt *rt)
 	return sum;
 }
 
-/* Under park_lock. Do all sleep, and has a task run since somebody looked why? */
+/* The caller holds park_lock. Are all workers asleep, and has a task run since the previous look for a deadlock? */
 static bool wants_deadlock_look(struct weft__rt *rt)
 {
 	return atomic_load(&rt->idle) == rt->workers && !rt->embedded && rt->seen_idle != all_switches(rt) &&
 	       !weft__waiting_for_io(rt);
 }
 
-/* When to look at workers that are busy: soon, if this one has just had a task. */
+/* When to look at busy workers: soon, if this worker has just had a task. */
 static uint64_t next_look(const struct weft__worker *w)
 {
 	if (WEFT_CANARY(nobody_looks_or_tells) || (WEFT_CANARY(nobody_looks_again) && !w->handed_on))
@@ -837,8 +844,9 @@ static uint64_t next_look(const struct weft__worker *w)
 	return weft__clock() + (w->handed_on ? FIRST_LOOK : LOOK_AGAIN);
 }
 
-/* Until when to sleep. One worker watches, or one more, which has armed an earlier timer since. The wheels are read
- * after `watch` is written: whoever arms a timer writes its wheel first, and reads `watch` then. */
+/* The time until which to sleep. One worker watches, or two, if the second has armed an earlier timer since. This
+ * function reads the wheels after it writes `watch`: a worker that arms a timer writes its wheel first, and then reads
+ * `watch`. */
 static uint64_t watch(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
@@ -864,7 +872,7 @@ static uint64_t watch(struct weft__worker *w)
 	return next;
 }
 
-/* Ends the coming sleep when there is something for a worker that is held by a task. False: there is. */
+/* Makes an event for a worker that is held by a task end the coming sleep. False: an event is already pending. */
 static bool watch_held(struct weft__worker *w, struct weft__source *source)
 {
 	const uint64_t now = weft__clock();
@@ -933,7 +941,7 @@ uint64_t weft__worker_lie_down(struct weft__worker *w)
 	bool searched = w->searching;
 
 	weft__check_fork(rt);
-	/* Before it can be found: whoever wakes it makes it search again. */
+	/* Before the worker can be found in the list: a thread that wakes it makes it search again. */
 	if (searched)
 		stop_searching(w);
 	weft__spin_lock(&rt->park_lock);
@@ -945,7 +953,7 @@ uint64_t weft__worker_lie_down(struct weft__worker *w)
 	weft__spin_unlock(&rt->park_lock);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (w->rests && searched)
-		notify(rt); /* it may not have looked everywhere */
+		notify(rt); /* it may have stopped before it looked everywhere */
 	if (!WEFT_CANARY(worker_sleeps_without_a_look) && anything(w))
 		return 0;
 	weft__count(&w->parks, 1);
@@ -953,7 +961,7 @@ uint64_t weft__worker_lie_down(struct weft__worker *w)
 	return watch(w);
 }
 
-/* A worker that watches, and that nobody has woken, has slept for QUIET, or until a timer. */
+/* Look for a deadlock if the watcher has slept for QUIET and nobody has woken it. */
 static void look_why(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
@@ -998,8 +1006,8 @@ static inline __attribute__((always_inline)) void found(struct weft__worker *w)
 	w->handed_on = true;
 }
 
-/* A look takes what parking takes many atomic operations more for. Where little is expected of it, it would be a system
- * call that the sleep repeats. */
+/* A look takes in events without the many atomic operations of parking. If few events are expected, it would be a
+ * system call that the sleep repeats. */
 static struct weft__task *pick_expected(struct weft__worker *w)
 {
 	struct weft__source *source = source_of(w->rt);
@@ -1070,12 +1078,13 @@ void weft__worker_run(struct weft__worker *w, struct weft__task *task)
 
 enum { CLOSED, OPEN, ABANDONED };
 
-/* Stacks grow in a handler on the thread's alternate signal stack: no thread resumes tasks without. */
+/* Stacks grow in a handler on the thread's alternate signal stack: a thread without that stack must not resume
+ * tasks. */
 static void attach(struct weft__rt *rt)
 {
 	if (!weft__prepare_thread())
 		atomic_store(&rt->unattached, true);
-	/* Sequentially consistent: all_attached reads `unattached` then. */
+	/* Sequentially consistent: all_attached reads `unattached` after `attached`. */
 	atomic_fetch_add(&rt->attached, 1);
 	weft__futex_wake((uint32_t *)&rt->attached);
 }
@@ -1103,7 +1112,7 @@ static void *work(void *argument)
 	if (atomic_load(&w->rt->gate) == ABANDONED)
 		return NULL;
 	weft__set_worker(w);
-	snprintf(name, sizeof name, "weft-%u", w->number); /* as weft_rt_dump says */
+	snprintf(name, sizeof name, "weft-%u", w->number); /* the name that weft_rt_dump uses */
 	prctl(PR_SET_NAME, name);
 	weft__slack_exact();
 	if (w->rt->worker_begins)
@@ -1117,7 +1126,7 @@ static void *work(void *argument)
 	if (w->searching)
 		stop_searching(w);
 	weft__alone_end(alone);
-	weft__set_worker(NULL); /* destructors of the thread's variables may use objects */
+	weft__set_worker(NULL); /* destructors of the thread's variables may still use objects of weft/sync.h */
 	return NULL;
 }
 
@@ -1152,9 +1161,9 @@ void weft__worker_init(struct weft__rt *rt, struct weft__worker *w, unsigned num
 	weft__wheel_init(&w->wheel, weft__clock());
 }
 
-/* Workers begin together, or not at all: they find each other's records in the runtime's. Each wakes the next. If this
- * thread woke all of them, on a processor of its own that it is about to leave, the kernel could put two on one, and
- * would leave them there for some 10 ms. */
+/* Workers begin together, or not at all: they use each other's records in the runtime. Each worker wakes the next. If
+ * this thread woke all of them, on a processor that it is about to leave, the kernel could put two on one processor,
+ * and would leave them there for some 10 ms. */
 static void open_gate(struct weft__rt *rt, uint32_t how)
 {
 	atomic_store(&rt->gate, how);
