@@ -48,7 +48,7 @@ struct weft__source {
 	void (*leave_sleep)(struct weft__source *source, struct weft__worker *w);
 	/* Called by any thread. */
 	void (*wake)(struct weft__source *source, struct weft__worker *w);
-	/* True: no worker sleeps in the source, and one should. */
+	/* True: no worker sleeps in the source, and a worker should. */
 	bool (*unattended)(struct weft__source *source);
 	/* Has the worker begun operations that complete as soon as take_in looks for them? Then it looks before it
 	 * parks. */

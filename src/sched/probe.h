@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Probes for bpftrace, perf and SystemTap, of the provider "weft": each is an instruction that does nothing, and a note
- * in the library that says where it is and where its arguments are. Absent where <sys/sdt.h> is, when the library is
- * built.
+ * in the library that says where it is and where its arguments are. Without <sys/sdt.h> the library is built without
+ * probes.
  *
  *   task_spawn(task)   task_run(task, worker)   task_wait(task, waiter)   task_end(task)
  *   worker_park(worker)   worker_unpark(worker)
  *
- * Arguments are what is in a register anyway: addresses, to tell one task or worker from another.
+ * Arguments are values that are in a register anyway: addresses, to distinguish tasks and workers.
  */
 #ifndef WEFT_SRC_SCHED_PROBE_H
 #define WEFT_SRC_SCHED_PROBE_H

@@ -2,10 +2,10 @@
 /*
  * How many workers a runtime has by default: the processors that the thread may use, or less if a control group has a
  * smaller quota of processor time. More workers than that would use the quota up early in each period, and all of them
- * would then be stopped at once until the next one.
+ * would then be stopped at once until the next period.
  *
  * Control groups of version 2 have "quota period" in cpu.max, where the quota may be the word max. Version 1 has two
- * files, where a quota of -1 is none.
+ * files, in which -1 means no quota.
  *
  * Source of the idea: Rust's std::thread::available_parallelism.
  */
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers in a file, up to `most`; a word counts as -1. Returns how many there are. */
+/* Read numbers from a file, up to `most`; a word counts as -1. Returns how many the file has. */
 static int read_numbers(const char *directory, const char *name, long long *numbers, int most)
 {
 	char path[PATH_MAX], text[64], *word, *rest = text;
@@ -33,7 +33,7 @@ static int read_numbers(const char *directory, const char *name, long long *numb
 	return count;
 }
 
-/* The quota of one group, in processors, rounded up. UINT_MAX: none. */
+/* The quota of a single group, in processors, rounded up. UINT_MAX: no quota. */
 static unsigned quota_of(const char *directory, bool version_1)
 {
 	long long time[2];

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Scopes: tasks that end before their scope does. All is under the scope's lock; cancelling a task under it is safe,
- * because the task needs the lock to end. Locks are taken from a scope to run queues, never the other way round, and
- * never from one scope to another: a task that is cancelled cancels its own scopes itself, when it goes on.
+ * Scopes: tasks that end before their scope does. The scope's lock protects all fields; cancelling a task under it is
+ * safe, because the task needs the lock to end. A thread that holds a scope's lock may take a run queue's lock, never
+ * the other way round, and never another scope's lock: a cancelled task cancels its own scopes itself, when it resumes.
  */
 #include "sched/biased_lock.h"
 
 #include "os/os.h"
 
-/* ---- who may take a scope's lock by plain instructions: see biased_lock.h ---------------------------------------- */
+/* ---- taking a scope's lock by plain instructions: see biased_lock.h
+ * ----------------------------------------------- */
 
-/* In place of a home: somebody waits for the home's answer. */
+/* In place of a home: a thread waits for the home's answer. */
 #define SHARING ((struct weft__worker *)1)
 
 enum {
 #ifdef WEFT_TINY
 	PATIENCE = 0,
 #else
-	PATIENCE = 120, /* turns of a loop */
+	PATIENCE = 120, /* iterations of a loop */
 #endif
 };
 
@@ -32,7 +33,7 @@ static struct weft__worker *home_of_new(struct weft__worker *w)
 	return NULL;
 }
 
-/* Until the worker knows what this thread wrote before. */
+/* Wait until the worker sees the stores that this thread has made before. */
 static void ask(struct weft__worker *home)
 {
 	/* Release: pairs with weft__home_answers. */
@@ -73,7 +74,7 @@ WEFT__COLD void weft__scope_share(weft_scope_t *s)
 	}
 }
 
-/* At the end of a scope that was reserved. */
+/* Called at the end of a scope whose lock was reserved. */
 static void learn(const weft_scope_t *s)
 {
 	struct weft__worker *w = weft__worker();
@@ -86,7 +87,7 @@ static void learn(const weft_scope_t *s)
 	w->pause = w->pause < WEFT__PAUSE_MOST ? 2 * w->pause : w->pause;
 }
 
-/* Under the lock of the list that the task is in. */
+/* The caller holds the lock of the list that the task is in. */
 static void ask_to_end(struct weft__task *task)
 {
 	__atomic_store_n(&task->asked, 1, __ATOMIC_RELAXED);
@@ -120,9 +121,9 @@ void weft__cancel_scope(weft_scope_t *s, int error)
 
 /* ---- scopes of a task that has failed ---------------------------------------------------------------------------
  *
- * A failed task's frames are never continued, but the tasks of its scopes refer to them. So these are cancelled, and
- * the frames stay until the last has ended. There may be no memory for a waiter: the timer that the innermost scope has
- * anyway looks from time to time.
+ * A failed task's frames never run again, but the tasks of its scopes refer to them. So these tasks are cancelled, and
+ * the frames stay until the last of the tasks has ended. There may be no memory for a waiter: instead the timer of the
+ * innermost scope, which exists anyway, checks from time to time.
  */
 enum { LOOK_AGAIN = 200000 /* nanoseconds */ };
 
@@ -207,7 +208,7 @@ void weft_scope_open(weft_scope_t *s, uint64_t deadline)
 	s->home = home_of_new(w);
 	s->reserved = s->home != NULL;
 	s->outer = s->owner->open;
-	/* Relaxed: what is visible here was bound by this task, or before this task began. */
+	/* Relaxed: the bindings that are visible here were made by this task, or before this task began. */
 	if (weft__unlikely(__atomic_load_n(&weft__values_used, __ATOMIC_RELAXED)))
 		s->values = weft__values_of_scope(s->owner);
 	set_open(s->owner, s);
@@ -223,7 +224,7 @@ int weft_scope_set_deadline(weft_scope_t *s, uint64_t deadline)
 		return -EINVAL;
 	if (!s->owner || !w || s->owner != w->current)
 		return -EPERM;
-	/* Afterwards the timer has not fired, or the scope is cancelled. */
+	/* After this call the timer has not fired, or the scope is cancelled. */
 	weft__timer_disarm(&s->timer);
 	if (__atomic_load_n(&s->cancelled, __ATOMIC_RELAXED))
 		return s->error;
@@ -235,7 +236,7 @@ int weft_scope_set_deadline(weft_scope_t *s, uint64_t deadline)
 	return 0;
 }
 
-/* Is it to be told of a cancellation, its own or that of a scope that it still has open? */
+/* Must the task learn of a cancellation, its own or that of a scope that it still has open? */
 static bool is_asked_to_end(const struct weft__task *task)
 {
 	const weft_scope_t *s;
@@ -248,14 +249,15 @@ static bool is_asked_to_end(const struct weft__task *task)
 	return false;
 }
 
-/* The scope's cancellation no longer counts for its owner. */
+/* The scope's cancellation does not count for its owner any more. */
 static void forget(struct weft__task *owner)
 {
 	uintptr_t before = 0;
 
 	if (!(__atomic_load_n(&owner->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED))
 		return;
-	/* Sequentially consistent: who cancels says so in a flag first, and in `cancel` then. */
+	/* Sequentially consistent: a thread that cancels sets a flag (`asked`, `cancelled`) first, and then
+	 * `cancel`. */
 	__atomic_store_n(&owner->cancel, 0, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!is_asked_to_end(owner))
@@ -310,7 +312,7 @@ bool weft__scope_end(weft_scope_t *s, weft_waiter_t *w)
 
 /* ---- joining --------------------------------------------------------------------------------------------------- */
 
-/* Of a task that has ended, or never began. */
+/* The handle is of a task that has ended, or never began. */
 static void ended_before(weft_task_t *t)
 {
 	weft__seen_acquire(t);
@@ -348,7 +350,7 @@ static inline __attribute__((always_inline)) int enter(weft_task_t *t, weft_wait
 	}
 	if (task) {
 		t->joiner = w;
-		if (index) /* else it is 0: see weft__join_end */
+		if (index) /* else it is 0 already: see weft__join_end */
 			t->index = index;
 	}
 	weft__scope_unlock(t->scope);
@@ -407,7 +409,7 @@ void weft__cancel_task(weft_task_t *t)
 	if (!t)
 		weft__misused("weft_task_cancel",
 			      "was called with NULL: it needs a handle that a task was started with");
-	/* It has ended, and its scope may have. */
+	/* The task has ended, and its scope may be gone. */
 	if (!__atomic_load_n(&t->task, __ATOMIC_RELAXED))
 		return;
 	weft__scope_lock(t->scope);

@@ -4,28 +4,28 @@
  * its run whichever seeds were tried before. Of each 64 seeds
  *
  *   0             chooses the plain order: tasks run first come, first served, until they wait or yield
- *   1             chooses the reverse: the newest first; a task that yields lets all others run
+ *   1             chooses the reverse: the newest first; a task that yields lets all other tasks run
  *   2 to 5        choose at random, and rarely end a task's turn before it waits
  *   6, 8, … 62    choose by priorities (PCT)
  *   7, 9, … 63    choose at random
  *
- * By priorities. Each task has a random priority, and the task with the highest runs. Before d - 1 choices, drawn at
- * random, the task that would run gets a priority below those of all others. A bug of depth d, which shows whenever d
- * steps come in some order, is found in a run of n tasks and k choices with a probability of 1/(n k^(d-1)) at least
- * (Burckhardt et al. 2010). Nobody knows k before the run, and an estimate from other seeds would make a seed's run
- * depend on them. So each seed draws a power of two, of which one is between k and 2 k, among SCALES, the small ones
- * more often, and draws d between 1 and 5, a middle one more often. The probability of a seed is
- * 1/(176 n (2k)^(d-1)) at least.
+ * By priorities. Each task has a random priority, and the ready task with the highest priority runs. Before d - 1
+ * choices, drawn at random, the task that would run gets a priority below those of all other tasks. A bug of depth d,
+ * which shows whenever d steps come in some order, is found in a run of n tasks and k choices with a probability of
+ * 1/(n k^(d-1)) at least (Burckhardt et al. 2010). k is unknown before the run, and an estimate from other seeds would
+ * make a seed's run depend on them. So each seed draws one of SCALES powers of two, the small powers more often; one of
+ * these powers is between k and 2 k. It draws d between 1 and 5, a middle value more often. The probability of a seed
+ * is 1/(176 n (2k)^(d-1)) at least.
  *
  * Two rules keep runs by priorities from livelocks which a fair scheduler would not have; the bound holds for runs in
  * which neither applies. A task that has been ready for PATIENCE choices runs. Under half of the seeds, and in the
  * reverse order, a task that yields gets the lowest priority; under the other half it keeps its priority, so that it
- * may run through many yields while others are ready, but the patience is less. Where more tasks than CROWD are ready
- * only CROWD of them are compared, because thousands would take too long for each choice.
+ * may run through many yields while other tasks are ready, but the patience is less. If more than CROWD tasks are
+ * ready, only CROWD of them are compared, because comparing thousands would take too long for each choice.
  *
  * Rejected: priorities for every event (POS, Yuan et al. 2018): a choice must know which object the next step of a task
  * uses, and tasks do not say that. Rejected: enumeration (loom's DPOR, CHESS): few programs of tasks have so few
- * schedules, and those that have are small enough for tests/orders.
+ * schedules, and these programs are small enough for tests/orders.
  */
 #include "sched/simulate.h"
 
@@ -47,10 +47,10 @@ static uint64_t draw(struct weft__strategy *s, uint64_t limit)
 }
 
 /*
- * A turn takes no time under a quarter of the seeds, 64 ns to 16 µs under nearly half, and 16 to 131 µs under the
- * others. Longer turns would end time-outs that correct programs depend on: the machines of a simulated world share
- * the simulator's processor, and those of examples/kv.c with their heartbeats of 10 ms keep no leader where each turn
- * takes 262 µs.
+ * A turn takes no time under a quarter of the seeds, 64 ns to 16 µs under nearly half, and 16 to 131 µs under the rest.
+ * With longer turns, time-outs that correct programs depend on would expire: the machines of a simulated world share
+ * the simulator's processor, and the machines of examples/kv.c with their heartbeats of 10 ms keep no leader if each
+ * turn takes 262 µs.
  */
 static uint64_t draw_cost(struct weft__strategy *s)
 {
@@ -116,7 +116,8 @@ void weft__strategy_ready(struct weft__strategy *s, struct weft__task *task, boo
 
 /* ---- by priorities ---------------------------------------------------------------------------------------------- */
 
-/* The ready task of the highest priority, among the CROWD that have been ready longest, or for the shortest time. */
+/* The ready task of the highest priority, among the CROWD tasks that have been ready longest or, in the reverse order,
+ * for the shortest time. */
 static size_t find_first(const struct weft__strategy *s, const struct weft__candidate *ready, size_t count)
 {
 	size_t begin = s->kind == WEFT__REVERSE && count > CROWD ? count - CROWD : 0, best = begin, i;
@@ -131,7 +132,7 @@ static size_t find_first(const struct weft__strategy *s, const struct weft__cand
 	return best;
 }
 
-/* As a candidate. */
+/* The choice, as an index of the candidates: 0 is the running task, if there is one. */
 static size_t first_in_line(const struct weft__strategy *s, const struct weft__candidate *ready, size_t count,
 			    const struct weft__task *running)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Tasks: making, running and ending them; what they ask of their worker. */
+/* Tasks: making, running and ending them; the requests that they make to their worker. */
 #include "sched/biased_lock.h"
 
 #include "sched/pin.h"
@@ -15,7 +15,7 @@
 #pragma push_macro("WEFT_NAMESPACE")
 #undef WEFT_NAMESPACE
 #define WEFT_NAMESPACE weft
-/* Never performed: the request by which weft_task_fail ends a task. */
+/* Never performed: the effect with which weft_task_fail ends a task. */
 WEFT_EXCEPTION_AS(task_fails, task_fails);
 #pragma pop_macro("WEFT_NAMESPACE")
 
@@ -34,8 +34,9 @@ void weft__set_worker(struct weft__worker *w)
 }
 
 /*
- * Inside of a task, or outside of all. A coroutine whose resumer handles waits in a loop of its own is a task, too: of
- * that scheduler. One under a table of clauses is not: clauses see waits on their way to the scheduler.
+ * The coroutine that owns the caller's objects: the task's, or outside of all tasks the thread's. A coroutine whose
+ * resumer handles waits in a loop of its own is a task, too, of that scheduler. A coroutine under a table of clauses is
+ * not: the clauses see waits on their way to the scheduler.
  */
 weft_coro_t *weft__owner_above(void)
 {
@@ -63,11 +64,11 @@ static weft_attr_t merged(const weft_attr_t *defaults, const weft_attr_t *wanted
 	attr.memory = wanted->memory;
 	attr.memory_size = wanted->memory_size;
 	if (weft__unlikely(attr.memory != NULL) && !wanted->policy && !weft_memory_size(&attr, 0))
-		attr.policy = WEFT_DEFAULT_POLICY; /* the runtime's takes no memory */
+		attr.policy = WEFT_DEFAULT_POLICY; /* the runtime's policy accepts no memory of the caller's */
 	return attr;
 }
 
-/* In pieces that compilers make plain stores of: a string instruction takes longer to begin. */
+/* Clear the task in pieces that compilers turn into plain stores: a string instruction takes longer to begin. */
 static void clear(struct weft__task *task)
 {
 	enum { PIECE = 64 };
@@ -78,8 +79,8 @@ static void clear(struct weft__task *task)
 	memset(bytes + 2 * PIECE, 0, sizeof *task - 2 * PIECE);
 }
 
-/* Its record lies above its first frame, or where there is no room, in memory of its own; also if the stack is the
- * caller's memory, which nobody may touch from the moment on at which the caller is told. */
+/* The task's record is above its first frame, or in memory of its own if there is no room. It is also separate if the
+ * caller supplied the stack's memory, which no thread may touch after the caller has learned of the task's end. */
 static struct weft__task *make(struct weft__rt *rt, const struct weft_spawn *what, int *error)
 {
 	struct weft__task *task = NULL;
@@ -119,7 +120,7 @@ static void unmake(struct weft__task *task)
 {
 	weft_coro_t *k = task->k;
 
-	if (WEFT_CANARY(memory_is_left_late)) /* and others have time to notice */
+	if (WEFT_CANARY(memory_is_left_late)) /* and other threads have time to notice */
 		for (int i = 0; i < 200; i++)
 			weft__os_yield();
 	if (weft__task_has(task, WEFT__ON_MALLOC))
@@ -168,7 +169,7 @@ static void unlink_task(struct weft__task *task)
 		task->scope_next->scope_link = task->scope_link;
 }
 
-/* False: it has been cancelled, or closed. */
+/* False: the scope has been cancelled, or closed. */
 static bool join_scope(weft_scope_t *s, struct weft__task *task)
 {
 	bool open;
@@ -197,7 +198,7 @@ static void detach(struct weft__rt *rt, struct weft__task *task)
 	weft__spin_unlock(&home->lock);
 }
 
-/* Who joins it all the same is told. */
+/* If the program joins the task all the same, the join returns the error. */
 static WEFT__COLD int spawn_failed(const struct weft_spawn *what, int error)
 {
 	if (what->handle)
@@ -252,8 +253,8 @@ static int error_of(struct weft__task *task, weft_request_t r)
 	return weft_failure(task->k) == WEFT_BUDGET_SPENT ? -EDQUOT : -ENOMEM;
 }
 
-/* Under the lock of its scope. Returns who joins, to be completed. Who sees that `task` is NULL need not take the lock,
- * and so the scope may be gone by then. */
+/* The caller holds the lock of the task's scope. Returns the joiner, which the caller must complete. A thread that sees
+ * that `task` is NULL need not take the lock, and so the scope may be gone by then. */
 static inline __attribute__((always_inline)) weft_waiter_t *tell_handle(weft_task_t *t, void *result, int error)
 {
 	weft_waiter_t *joiner;
@@ -271,8 +272,8 @@ static inline __attribute__((always_inline)) weft_waiter_t *tell_handle(weft_tas
 	return joiner && weft_waiter_claim(joiner, index) ? joiner : NULL;
 }
 
-/* Under the lock by which the task left its list, and before anybody is told: from then on the stack is the caller's
- * memory again. */
+/* The caller holds the lock under which the task left its list, and has completed no joiner yet: after that the stack's
+ * memory is the caller's again. */
 static inline void leave_memory(struct weft__task *task)
 {
 	if (weft__likely(!weft__task_has(task, WEFT__IN_MEMORY)) || WEFT_CANARY(memory_is_left_late))
@@ -298,8 +299,8 @@ static void leave_runtime(struct weft__task *task, void *result, int error)
 		weft__rt_left(rt);
 }
 
-/* The scope's lock is held. A task that was cancelled because the deadline has passed has timed out. The failure of a
- * task that nobody cancelled cancels the scope. */
+/* The caller holds the scope's lock. A task that was cancelled because the deadline has passed has timed out. The
+ * failure of a task that nobody cancelled cancels the scope. */
 static WEFT__COLD int error_in_scope(struct weft__task *task, int error)
 {
 	weft_scope_t *s = task->scope;
@@ -309,7 +310,7 @@ static WEFT__COLD int error_in_scope(struct weft__task *task, int error)
 	return error == -ECANCELED && s->cancelled && s->error == -ETIMEDOUT ? -ETIMEDOUT : error;
 }
 
-/* The last that is done with a scope is to let go of its lock: then the owner may go on, and the scope is gone. */
+/* Unlocking is the last access to the scope: after it the owner may return, and the scope is gone. */
 static inline __attribute__((always_inline)) void leave_scope(struct weft__task *task, void *result, int error)
 {
 	weft_scope_t *s = task->scope;
@@ -356,7 +357,8 @@ WEFT__COLD void weft__task_end_failed(struct weft__task *task)
 	leave(task, NULL, task->error);
 }
 
-/* No memory for its stack: nothing of what it deferred runs, and so the scopes in its frames are still open. */
+/* There was no memory for the task's stack: its deferred functions do not run, and so the scopes in its frames are
+ * still open. */
 static WEFT__COLD void end_with_scopes(struct weft__task *task, weft_request_t r)
 {
 	if (!weft_failure(task->k))
@@ -395,7 +397,7 @@ static bool runs_cleanup(const weft_coro_t *k)
 	return false;
 }
 
-/* Is a cleanup running in a coroutine of the task? A cleanup must get to its end, so its waits are not cancelled. `k`
+/* Is a cleanup running in a coroutine of the task? A cleanup must run to its end, so its waits are not cancelled. `k`
  * is the innermost coroutine. */
 static WEFT__COLD bool cleans_up(const struct weft__task *task, const weft_coro_t *k)
 {
@@ -405,14 +407,14 @@ static WEFT__COLD bool cleans_up(const struct weft__task *task, const weft_coro_
 	return false;
 }
 
-/* From now on the wait can be cancelled. False: it already is. */
+/* From now on the wait can be cancelled. False: it is cancelled already. */
 static bool allow_cancelling(struct weft__task *task, weft_waiter_t *w)
 {
 	uintptr_t free = 0;
 
 	if (task->shields)
 		return true;
-	/* Release: pairs with weft__task_cancel, which looks at the waiter. */
+	/* Release: pairs with weft__task_cancel, which reads the waiter. */
 	if (weft__exchange_if(&task->cancel, &free, (uintptr_t)w))
 		return true;
 	return cleans_up(task, task->k->innermost) || !weft_waiter_claim(w, -ECANCELED);
@@ -424,7 +426,7 @@ static inline bool take_back(struct weft__task *task, uintptr_t *published)
 	return weft__exchange_if(&task->cancel, published, 0);
 }
 
-/* Somebody else is at it. */
+/* Another thread is using the waiter. */
 static WEFT__COLD void take_back_after_others(struct weft__task *task, uintptr_t published)
 {
 	uintptr_t now = published;
@@ -436,7 +438,7 @@ static WEFT__COLD void take_back_after_others(struct weft__task *task, uintptr_t
 	}
 }
 
-/* The wait is over: its waiter will be gone. */
+/* The wait is over: its waiter will be gone soon. */
 static inline __attribute__((always_inline)) void end_wait(struct weft__task *task)
 {
 	weft_waiter_t *w = task->wait;
@@ -465,13 +467,13 @@ WEFT__LAST_WORDS(static, die_copied, (const struct weft__task *task, const weft_
 	weft__line_die(&line);
 }
 
-/* The first question, which the second could do without, keeps the line of `flags` out of the cache. */
+/* The first condition is redundant, but keeps the line of `flags` out of the cache. */
 static bool is_copied(const struct weft__task *task)
 {
 	return __atomic_load_n(&weft__unusual, __ATOMIC_RELAXED) & WEFT__COPYING_USED && task->k->flags & WEFT__THROUGH;
 }
 
-/* True: the task waits, and may run elsewhere by now. */
+/* True: the task waits, and another worker may run it by now. */
 static bool park(struct weft__worker *w, struct weft__task *task, weft_waiter_t *waiter)
 {
 	if (__builtin_expect(is_copied(task), 0))
@@ -514,7 +516,8 @@ void weft__task_cancel(struct weft__task *task)
 	w = (weft_waiter_t *)before;
 	if (!w || before & WEFT__CANCELLED)
 		return;
-	/* The task does not go on before the waiter is taken out of `cancel`, so its coroutines can be looked at. */
+	/* The task does not resume before the waiter is removed from `cancel`, so this thread may read its
+	 * coroutines. */
 	claimed = !cleans_up(task, task->k->innermost) && weft_waiter_claim(w, -ECANCELED);
 	/* Release: pairs with end_wait, after which the waiter is gone, unless it was claimed here. */
 	__atomic_store_n(&task->cancel, WEFT__CANCELLED, __ATOMIC_RELEASE);
@@ -522,7 +525,7 @@ void weft__task_cancel(struct weft__task *task)
 		weft_waiter_complete(w);
 }
 
-/* Keep a task where it waits. 0: it cannot be kept; else what look_away is to be given. */
+/* Keep a suspended task from resuming. 0: not possible; else the argument for look_away. */
 static uintptr_t look_at(struct weft__task *task)
 {
 	uintptr_t waiter = __atomic_load_n(&task->cancel, __ATOMIC_RELAXED);
@@ -569,7 +572,7 @@ void weft__task_inside(struct weft__task *task, void (*line)(const struct weft__
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-/* True: it runs next, and the caller's task is to be queued. */
+/* True: the new task runs next, and the caller must queue the parent. */
 static inline bool spawn(struct weft__worker *w, weft_request_t r)
 {
 	const struct weft_spawn *what = weft_args(weft_op_spawn, r)->what;
@@ -579,7 +582,7 @@ static inline bool spawn(struct weft__worker *w, weft_request_t r)
 	weft_reply(weft_op_spawn, r, error);
 	if (error)
 		return false;
-	/* Relaxed: weft_dump may look already, and nothing else depends on it. */
+	/* Relaxed: weft_dump may read it already, and nothing else depends on it. */
 	__atomic_store_n(&task->made_at, w->current->k->link.pc, __ATOMIC_RELAXED);
 	weft__probe1(task_spawn, task);
 	weft__count(&w->spawned, 1);
@@ -617,7 +620,7 @@ static WEFT__COLD _Noreturn void throw_on(void *exception)
 
 static inline void runs_nothing(struct weft__worker *w)
 {
-	__atomic_store_n(&w->current, NULL, __ATOMIC_RELAXED); /* diagnose.c looks at it */
+	__atomic_store_n(&w->current, NULL, __ATOMIC_RELAXED); /* diagnose.c reads it */
 }
 
 /* In a simulation: the task has read the clock so often that its turn is over. */
@@ -671,7 +674,7 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 			if (WEFT_CANARY(joiners_wait_their_turn))
 				runs_nothing(w);
 			end(task, r);
-			runs_nothing(w); /* now: who waited for its end goes on next */
+			runs_nothing(w); /* now: the joiner, which end() has made ready, runs next */
 			return WEFT__ENDED;
 		}
 	}
@@ -685,7 +688,7 @@ void weft_task_fail(int error)
 
 	if (!task)
 		weft__misused("weft_task_fail", "was called outside of a task: only what weft_rt_run runs is one");
-	if (!task->error) /* else a cleanup fails, too */
+	if (!task->error) /* else a cleanup of a failed task fails, too */
 		task->error = error < 0 ? error : -EINVAL;
 	task->shields++;
 	weft_exit(task->k, &weft_effect_task_fails, NULL);
@@ -788,7 +791,7 @@ int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_
 	return 0;
 }
 
-/* ---- held at a worker -------------------------------------------------------------------------------------------- */
+/* ---- tasks held at a worker -------------------------------------------------------------------------------------- */
 
 void *weft__task_hold(void)
 {

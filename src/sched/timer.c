@@ -3,15 +3,16 @@
  * Timers: a hierarchical wheel for each worker (Varghese and Lauck), which any worker may turn. Arming and disarming
  * take one lock and touch a few cache lines, however many timers there are.
  *
- * A timer lies in the frame of a task, and the frames of a million tasks are a million pages, which neither the caches
- * nor the TLB hold. So a list has each timer's time beside its address, in an array: the timer itself is touched when
- * armed and when due, and not when a list of a level above is spread over lists below. Such a move leaves the timer's
- * `entry` wrong, which shows: that entry is not the timer's. Whoever disarms such a timer puts all entries of its list
- * right. A list is mended once at most after it was filled, so disarming takes constant time on average.
+ * A timer is in the frame of a task, and the frames of a million tasks are a million pages, which neither the caches
+ * nor the TLB hold. So a list is an array that has each timer's time beside its address: the timer itself is touched
+ * when it is armed and when it is due, and not when a list of a higher level is spread over lower lists. Such a move
+ * leaves the timer's `entry` wrong, and this can be detected: that entry does not point to the timer. A thread that
+ * disarms such a timer corrects `entry` for all timers of its list. A list is corrected at most once after it was
+ * filled, so disarming takes constant time on average.
  *
- * Rejected: a heap. It finds the earliest at once, but a timer that is disarmed, as nearly all are, costs its depth in
- * cache misses. Rejected: lists through the timers themselves. They need no memory, but walking one is a miss for each
- * timer that cannot begin before the last has ended.
+ * Rejected: a heap. It finds the earliest timer at once, but a timer that is disarmed, as nearly all are, costs its
+ * depth in cache misses. Rejected: lists through the timers themselves. They need no memory, but walking such a list
+ * costs a cache miss for each timer, and no miss can begin before the previous miss has ended.
  */
 #include <stdlib.h>
 
@@ -23,22 +24,22 @@ enum {
 #else
 	SLAB = 128, /* 64 KiB */
 #endif
-	SPARE = SLAB / 2, /* pieces that a turn has at least: a list may be spread over 64 */
+	SPARE = SLAB / 2, /* pieces that are available at least when a turn begins: a list may be spread over 64 */
 	/* A worker that sleeps until a timer, and wakes, spends ten to twenty microseconds on that, as much as on fifty
-	 * timers. So where timers come more often than that they are waited for together, and are late by half a
-	 * millisecond at most. A sleep of 30 000 sleepers takes two thirds to three quarters of its time with 10
-	 * ticks. */
+	 * timers. So timers that are closer together than that are waited for together, and are late by half a
+	 * millisecond at most. With 32 ticks, sleeps of 30 000 tasks take two thirds to three quarters of the time that
+	 * they take with 10 ticks. */
 	TOGETHER = 32,
 	CROWD = 20,
 };
 
 struct weft__timer_slab {
 	struct weft__timer_slab *next;
-	size_t used; /* pieces behind were never taken, and have no pages yet */
+	size_t used; /* pieces from this index on were never taken, and have no pages yet */
 	struct weft__piece pieces[SLAB];
 };
 
-/* The entry of a timer among those for which there was no memory. */
+/* The `entry` of timers in the list `loose`, which could not get memory. */
 static struct weft__entry loose;
 
 static unsigned digit(uint64_t tick, unsigned level)
@@ -106,7 +107,7 @@ static void add_slab(struct weft__wheel *wheel, struct weft__timer_slab *slab)
 	wheel->slabs = slab;
 }
 
-/* Lock the wheel, with pieces to spare if there is memory: none is requested under the lock. */
+/* Lock the wheel, with SPARE pieces if there is memory: none is allocated under the lock. */
 static void lock_with_room(struct weft__wheel *wheel)
 {
 	struct weft__timer_slab *slab;
@@ -150,7 +151,7 @@ static void make_loose(struct weft__wheel *wheel, struct weft__timer *t)
 	wheel->loose = t;
 }
 
-/* Returns where it is put, for the timer's `entry`; NULL: there is no memory. */
+/* Returns the entry, for the timer's `entry`; NULL: there is no memory. */
 static struct weft__entry *insert(struct weft__wheel *wheel, uint64_t at, struct weft__timer *t)
 {
 	unsigned number = list_of(wheel, at);
@@ -184,7 +185,7 @@ static void mend(struct weft__piece *piece)
 			piece->entries[i].timer->entry = &piece->entries[i];
 }
 
-/* The last entry of the list takes its place. */
+/* Move the list's last entry to the timer's place. */
 static void take_out(struct weft__wheel *wheel, struct weft__timer *t)
 {
 	unsigned number = list_of(wheel, t->at);
@@ -236,7 +237,8 @@ void weft__timer_take_out(struct weft__timer *t)
 	else if (t->entry)
 		take_out(wheel, t);
 	weft__spin_unlock(&wheel->lock);
-	/* Acquire: pairs with the end of finish(). Only of scopes: whoever ends a waiter has claimed it. */
+	/* Acquire: pairs with the end of finish(). Only for timers of scopes: a thread that completes a waiter has
+	 * claimed it. */
 	while (__atomic_load_n(&t->firing, __ATOMIC_ACQUIRE))
 		weft__pause(&turns);
 	t->wheel = NULL;
@@ -250,14 +252,14 @@ static void push(struct weft__timer **list, struct weft__timer *t)
 	*list = t;
 }
 
-/* A timer that is in no list any more: into `due`, unless somebody else ends that wait. */
+/* Move a timer that is in no list any more to `due`, unless another thread ends that wait. */
 static bool take_due(struct weft__timer *t, struct weft__timer **due)
 {
 	if (t->is_scope) {
 		t->firing = 1;
 		t->entry = NULL;
 	} else if (weft_waiter_claim(WEFT__OF_TIMER(t), -ETIMEDOUT)) {
-		t->wheel = NULL; /* the wait that ends need not lock the wheel for that */
+		t->wheel = NULL; /* then the end of the wait need not lock the wheel */
 		weft__prefetch_task(WEFT__OF_TIMER(t)->owner);
 	} else {
 		t->entry = NULL;
@@ -284,7 +286,7 @@ static uint64_t earliest_list(const struct weft__wheel *wheel, unsigned *number)
 	return WEFT_NEVER;
 }
 
-/* Returns how many are due. */
+/* Returns the number of due timers. */
 static unsigned prefetch_due(const struct weft__piece *piece, uint64_t now)
 {
 	unsigned count = 0;
@@ -298,7 +300,8 @@ static unsigned prefetch_due(const struct weft__piece *piece, uint64_t now)
 	return count;
 }
 
-/* What a turn is about to end, all at once: the processor waits for many timers at a time, and once for each page. */
+/* Prefetch all timers that a turn is about to complete: the processor loads many timers at a time, and misses once for
+ * each page. */
 static void prefetch_turn(const struct weft__wheel *wheel, uint64_t now, unsigned most)
 {
 	uint64_t used = wheel->used[0];
@@ -312,8 +315,9 @@ static void prefetch_turn(const struct weft__wheel *wheel, uint64_t now, unsigne
 	}
 }
 
-/* Timers of a piece that are due, and the others into lists below, or again into that of the current tick. A list above
- * may have more that are due than a turn should wake: these go into lists below, too. Returns how many are due. */
+/* Move the piece's timers that are due to `due`, and the rest into lower lists, or again into the list of the current
+ * tick. A higher list may have more due timers than a turn should wake: these go into lower lists, too. Returns the
+ * number of due timers. */
 static unsigned empty_piece(struct weft__wheel *wheel, struct weft__piece *piece, uint64_t due_until,
 			    struct weft__timer **due)
 {
@@ -347,7 +351,7 @@ static unsigned empty(struct weft__wheel *wheel, unsigned number, uint64_t now, 
 	return count;
 }
 
-/* As if their list had been reached. */
+/* Treat timers of `loose` as if the wheel had reached their list. */
 static WEFT__COLD unsigned empty_loose(struct weft__wheel *wheel, uint64_t now, struct weft__timer **due)
 {
 	struct weft__timer *t = wheel->loose, *next;
@@ -364,7 +368,7 @@ static WEFT__COLD unsigned empty_loose(struct weft__wheel *wheel, uint64_t now, 
 	return count;
 }
 
-/* The earliest of a list, or an earlier `next`. */
+/* The time of the earliest timer of a list, or `next` if that is earlier. */
 static uint64_t earliest_of(const struct weft__piece *piece, uint64_t next)
 {
 	for (; piece; piece = piece->next)
@@ -373,7 +377,7 @@ static uint64_t earliest_of(const struct weft__piece *piece, uint64_t next)
 	return next;
 }
 
-/* Do so many timers come within TOGETHER ticks from this one on that they should be waited for together? */
+/* Are so many timers due within TOGETHER ticks from this tick on that they should be waited for together? */
 static bool is_crowded(const struct weft__wheel *wheel, uint64_t tick)
 {
 	unsigned place = tick % 64, end = place + TOGETHER < 64 ? place + TOGETHER : 64;
@@ -385,7 +389,8 @@ static bool is_crowded(const struct weft__wheel *wheel, uint64_t tick)
 	return count >= CROWD && !wheel->exact;
 }
 
-/* When it is to be turned next. A list above is not looked through: its start is early enough. */
+/* When the wheel must be turned next. The timers of a higher list are not compared: the list's start is early
+ * enough. */
 static uint64_t next_of(const struct weft__wheel *wheel)
 {
 	uint64_t next = WEFT_NEVER, start;
@@ -404,7 +409,7 @@ static uint64_t next_of(const struct weft__wheel *wheel)
 	return start << WEFT__TICK < next ? start << WEFT__TICK : next;
 }
 
-/* Two sorted lists in one. Equal times: those of `a` first. */
+/* Merge two sorted lists. At equal times, timers of `a` come first. */
 static struct weft__timer *merge(struct weft__timer *a, struct weft__timer *b)
 {
 	struct weft__timer *merged, **end = &merged;
@@ -420,7 +425,7 @@ static struct weft__timer *merge(struct weft__timer *a, struct weft__timer *b)
 	return merged;
 }
 
-/* By time. Merges lists of 2^i timers, as a binary counter carries. */
+/* Sort by time. Merges lists of 2^i timers, as a binary counter carries. */
 static struct weft__timer *sorted(struct weft__timer *list)
 {
 	struct weft__timer *runs[48], *next, *all = NULL;
@@ -442,7 +447,7 @@ static struct weft__timer *sorted(struct weft__timer *list)
 	return all;
 }
 
-/* By time: later ticks come first, mostly, and what a tick's list had is in any order. */
+/* Sort by time a list in which later ticks mostly come first, and the timers of a tick are in any order. */
 static struct weft__timer *sorted_ticks(struct weft__timer *due)
 {
 	struct weft__timer *all = NULL, *next, **end;
@@ -486,11 +491,11 @@ unsigned weft__wheel_turn(struct weft__wheel *wheel, uint64_t now, unsigned most
 			wheel->tick = start;
 		count += empty(wheel, number, now, &due);
 		if (number < 64 && wheel->lists[number])
-			break; /* later in this very tick */
+			break; /* the timers left are due later in the same tick */
 	}
 	if (count < most && now >> WEFT__TICK > wheel->tick)
 		wheel->tick = now >> WEFT__TICK;
-	/* If more may be due, the next look finds that out. */
+	/* If more timers may be due, the next look completes them. */
 	__atomic_store_n(&wheel->next, count < most ? next_of(wheel) : now, __ATOMIC_RELAXED);
 	weft__spin_unlock(&wheel->lock);
 	finish(sorted_ticks(due));
