@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Helpers: threads that run tasks while they are in weft_blocking. A task in it is ready in the helpers' queue, never
- * in a worker's; a helper runs it until it yields, which leaving the block does, or waits. Helpers are made when there
- * is work and none is idle, and stay until the runtime ends.
+ * Helpers: threads that run tasks while these are in weft_blocking. Such a task is ready in the helpers' queue, never
+ * in a worker's; a helper runs it until it waits or yields, and leaving the block yields. A helper is made when a task
+ * is queued and no helper is idle; helpers stay until the runtime ends.
  */
 #include "sched/sched.h"
 
@@ -28,7 +28,7 @@ static struct weft__task *next(struct weft__rt *rt)
 	return task;
 }
 
-/* Those that nobody helps any more: each blocks a worker. */
+/* Make tasks ready that no helper will run any more: each blocks a worker. */
 static void give_back(struct weft__task *task)
 {
 	struct weft__task *next;
@@ -40,8 +40,8 @@ static void give_back(struct weft__task *task)
 	}
 }
 
-/* The runtime stays until the helper is not counted any more. Each that leaves joins the one that left before it, and
- * the runtime's end joins the last. */
+/* The runtime must outlive the helper until the helper is not counted any more. Each helper that ends joins the helper
+ * that ended before it, and the runtime's end joins the last. */
 static void leave(struct weft__rt *rt)
 {
 	struct weft__task *left;
@@ -76,8 +76,8 @@ static void *help(void *argument)
 
 	weft__set_worker(&w);
 	prctl(PR_SET_NAME, "weft-blocking");
-	weft__slack_usual();		 /* for children that are made here */
-	while (weft__prepare_thread()) { /* stacks could not grow else: see worker.c */
+	weft__slack_usual();		 /* for child processes that this thread makes */
+	while (weft__prepare_thread()) { /* without that, stacks could not grow: see worker.c */
 		weft__check_fork(rt);
 		task = next(rt);
 		if (!task)
@@ -87,15 +87,15 @@ static void *help(void *argument)
 		atomic_fetch_add_explicit(&rt->elsewhere, (int64_t)(w.spawned - w.ended), memory_order_relaxed);
 		w.spawned = w.ended = 0;
 	}
-	weft__set_worker(NULL); /* destructors of the thread's variables may use objects */
+	weft__set_worker(NULL); /* destructors of the thread's variables may still use objects of weft/sync.h */
 	leave(rt);
 	return NULL;
 }
 
 /*
- * A helper for one more task, unless an idle helper is left when each queued task has got one: a task may block until
- * another task in the queue has run. If no thread can be made, a present helper runs the task later. Returns false if
- * there is no helper.
+ * Make a helper for another task, unless an idle helper is left when each queued task has got one: a task may block
+ * until another task in the queue has run. If no thread can be created, a present helper runs the task later. Returns
+ * false if there is no helper.
  */
 static bool make_helper(struct weft__rt *rt)
 {
@@ -125,7 +125,7 @@ void weft__helpers_add(struct weft__rt *rt, struct weft__task *task)
 	weft__mutex_unlock(&rt->helpers_lock);
 	if (helped)
 		return;
-	/* It blocks a worker. */
+	/* There is no helper: the task blocks a worker. */
 	weft__task_set(task, WEFT__BLOCKING, false);
 	weft__ready(task, false);
 }
@@ -148,7 +148,7 @@ bool weft__blocking(bool begin)
 	if (!task || task->rt->sim)
 		return false;
 	if (begin) {
-		/* A block in a block: its end is not the outer one's. */
+		/* A nested block: its end is not the end of the outer block. */
 		if (task->blocks++)
 			return false;
 		weft__task_set(task, WEFT__BLOCKING, true);

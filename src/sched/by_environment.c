@@ -6,9 +6,9 @@
  *   WEFT_SIMULATE=SEED+COUNT   weft_simulate_seeds first
  *   WEFT_SIMULATE=order:…      a list of choices
  *
- * `weft simulate` sets WEFT_SIMULATE_JOBS, WEFT_SIMULATE_TELL (the process which tells progress, and that nothing was
- * simulated), and WEFT_SIMULATE_BUILD and WEFT_SIMULATE_PROGRAM, because its program is gone when a person wants to
- * debug it: a shell's command that builds it again, and what to call then.
+ * `weft simulate` sets WEFT_SIMULATE_JOBS and WEFT_SIMULATE_TELL (the process that reports progress, and reports if
+ * nothing was simulated). It also sets WEFT_SIMULATE_BUILD and WEFT_SIMULATE_PROGRAM, because its program is gone when
+ * a person wants to debug it: a shell command that builds the program again, and the program's name then.
  */
 #define _GNU_SOURCE
 #include "sched/simulate.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Digits, up to `most`. False: something else. */
+/* Read digits, up to `most`. False: the text does not begin with a number in range. */
 static bool read_number(const char **text, uint64_t most, uint64_t *number)
 {
 	char *end;
@@ -33,7 +33,7 @@ static bool read_number(const char **text, uint64_t most, uint64_t *number)
 
 /* ---- a list of choices ------------------------------------------------------------------------------------------ */
 
-/* "3=1,8=2,", the last comma may be missing. 0; -EINVAL; -ENOMEM. */
+/* Read "3=1,8=2,", the last comma may be missing. 0; -EINVAL; -ENOMEM. */
 static int read_order(const char *text, uint32_t **order, size_t *choices)
 {
 	uint64_t place, choice;
@@ -60,7 +60,7 @@ static int read_order(const char *text, uint32_t **order, size_t *choices)
 	return 0;
 }
 
-/* "NAME=7,", if that is next: false if the number is none. */
+/* Read "NAME=7,", if that is next. False: the name is not followed by a number. */
 static bool read_named(const char **text, const char *name, uint64_t *number)
 {
 	size_t length = strlen(name);
@@ -71,7 +71,7 @@ static bool read_named(const char **text, const char *name, uint64_t *number)
 	return read_number(text, UINT64_MAX, number) && (!**text || *(*text)++ == ',');
 }
 
-/* "seed=7,cost=100,3=1,8=2,": the seed is the world's, the cost a turn's. As read_order. */
+/* Simulate "seed=7,cost=100,3=1,8=2,": the seed of the world, the cost of a turn, choices. Returns like read_order. */
 static int simulate_order(const char *text, const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result,
 			  int *outcome)
 {
@@ -110,7 +110,7 @@ static void write_word(FILE *out, const char *word)
 	fputc('\'', out);
 }
 
-/* "gdb --args PROGRAM ARGS…"; NULL: nobody can say. */
+/* "gdb --args PROGRAM ARGS…"; NULL: unknown. */
 static char *debug_command(const char *program)
 {
 	FILE *in = fopen("/proc/self/cmdline", "r"), *out;
@@ -147,7 +147,7 @@ __attribute__((destructor)) static void tell_that_nothing_was_simulated(void)
 		dprintf(STDERR_FILENO, "weft: nothing was simulated: the program has not called weft_rt_run\n");
 }
 
-/* As weft_simulate_seeds. */
+/* Returns like weft_simulate_seeds. */
 static int explore(uint64_t first, uint64_t count, const weft_rt_config_t *config, weft_fn_t *fn, void *arg)
 {
 	const char *jobs = getenv("WEFT_SIMULATE_JOBS"), *before = getenv("WEFT_SIMULATE_BUILD");

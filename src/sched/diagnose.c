@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a runtime says unasked, or when a signal asks.
+ * Reports that a runtime makes unasked, or upon a signal.
  *
- * The attendant is a thread that a runtime has if its configuration or the environment wants a dump upon a signal, or
- * tasks named that do not let others run. It does both, because no worker may be free to: each may be in such a task.
- * The signal's handler only counts and wakes the attendants of all runtimes.
+ * The attendant is a thread that a runtime has if its configuration or the environment asks for a dump upon a signal,
+ * or for a report of tasks that do not let other tasks run. It does both, because no worker may be free: each may be in
+ * such a task. The signal's handler only counts and wakes the attendants of all runtimes.
  *
- * A deadlock is certain where all workers and helpers sleep, no timer is armed, and the process has no other thread
- * but the one that waits for the runtime to end: nothing is left that could make a task ready. Whether it is so is
- * asked once, when the runtime has done nothing for a while, so that one that idles costs nothing.
+ * A deadlock is certain if all workers and helpers sleep, no timer is armed, and the process has no other thread except
+ * the thread that waits for the runtime to end: nothing is left that could make a task ready. The runtime checks this
+ * once, when it has done nothing for a while, so that an idle runtime costs nothing.
  */
 #define _GNU_SOURCE
 #include "sched/queue.h"
@@ -28,8 +28,8 @@
 
 /* ---- a dump upon a signal --------------------------------------------------------------------------------------- */
 
-static _Atomic uint32_t turns;	     /* a futex: of something an attendant should look at */
-static _Atomic uint32_t dumps_asked; /* by signals */
+static _Atomic uint32_t turns;	     /* a futex: incremented when attendants have something to look at */
+static _Atomic uint32_t dumps_asked; /* number of signals that asked for a dump */
 
 static pthread_mutex_t signals_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -57,7 +57,7 @@ static void ask_for_dump(int number, siginfo_t *info, void *context)
 		before->sa_handler(number);
 }
 
-/* On the alternate stack: a task's may be smaller than what the kernel puts there. */
+/* On the alternate stack: the kernel's signal frame may be larger than a task's stack. */
 static int take_signal(int number)
 {
 	struct sigaction ours = {.sa_sigaction = ask_for_dump, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
@@ -75,7 +75,7 @@ static int take_signal(int number)
 	return error;
 }
 
-/* A handler that the program has installed meanwhile stays. */
+/* If the program has installed a handler meanwhile, that handler stays. */
 static void give_signal_back(int number)
 {
 	struct sigaction now;
@@ -87,7 +87,7 @@ static void give_signal_back(int number)
 	weft__mutex_unlock(&signals_lock);
 }
 
-/* ---- tasks that do not let others run --------------------------------------------------------------------------- */
+/* ---- tasks that do not let other tasks run ---------------------------------------------------------------------- */
 
 static void name_stuck(struct weft__rt *rt, unsigned i, struct weft__task *task, uint64_t since)
 {
@@ -95,7 +95,7 @@ static void name_stuck(struct weft__rt *rt, unsigned i, struct weft__task *task,
 
 	weft__line_begin(&line);
 	if (!weft__dump_name(rt, task, &line))
-		return; /* it has ended */
+		return; /* the task has ended */
 	weft__line_text(&line, " has run for ");
 	weft__line_number(&line, (weft__clock() - since) / 1000000);
 	weft__line_text(&line, " ms on worker ");
@@ -146,7 +146,7 @@ static void *attend(void *argument)
 	}
 }
 
-static uint64_t stuck_after; /* as the environment says */
+static uint64_t stuck_after; /* from the environment */
 static bool dumps;
 
 static void read_environment(void)
@@ -216,7 +216,7 @@ void weft__attendant_stop(struct weft__rt *rt)
 
 /* ---- deadlock --------------------------------------------------------------------------------------------------- */
 
-/* Of the process; 0: unknown. */
+/* The number of threads of the process; 0: unknown. */
 static unsigned threads(void)
 {
 	struct stat tasks;
@@ -224,7 +224,7 @@ static unsigned threads(void)
 	return stat("/proc/self/task", &tasks) ? 0 : (unsigned)tasks.st_nlink - 2;
 }
 
-/* The helpers' number; -1: one of them is in a task. */
+/* The number of helpers; -1: a helper is in a task. */
 static int sleeping_helpers(struct weft__rt *rt)
 {
 	int helpers;
@@ -235,7 +235,7 @@ static int sleeping_helpers(struct weft__rt *rt)
 	return helpers;
 }
 
-/* Does every worker sleep, with nothing to do? */
+/* Do all workers sleep, and is no task ready? */
 static bool all_sleep(struct weft__rt *rt)
 {
 	struct weft__worker *w;
@@ -254,7 +254,7 @@ static bool all_sleep(struct weft__rt *rt)
 	return sleep;
 }
 
-/* The threads are counted first: one that has ended by then has done all that it did to the runtime. */
+/* The threads are counted first: a thread that has ended by then has finished all its accesses to the runtime. */
 static bool is_deadlocked(struct weft__rt *rt)
 {
 	unsigned count = threads();

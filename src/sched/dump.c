@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What every task does, for people. Tasks are found from the runtime's list, through the scopes that they have open;
- * the locks on the way down stay held, so that neither a scope nor a task on the way ends. Text is gathered in memory,
- * and written when no lock is held: a pipe may be full, and who reads it may need one of them.
+ * A list of all tasks and their states, for people. Tasks are found from the runtime's list, through the scopes that
+ * they have open; the locks on the way down stay held, so that neither a scope nor a task on the way ends. The text is
+ * gathered in memory, and written when no lock is held: a pipe may be full, and its reader may need one of these locks.
  */
 #include "sched/biased_lock.h"
 
@@ -17,7 +17,8 @@
 
 enum { PLACES = 128, FRAMES = 8 };
 
-/* An address, and its text, ", made in f at file.c:3". The same address with another word is another place. */
+/* An address, and its text, ", made in f at file.c:3". The same address with a different `what` is a different
+ * place. */
 struct place {
 	const char *what;
 	const void *at;
@@ -25,10 +26,10 @@ struct place {
 };
 
 struct dump {
-	FILE *out; /* NULL: only places are gathered */
+	FILE *out; /* NULL: only gather the places */
 	uint64_t now;
 	size_t tasks;
-	struct place *places; /* PLACES of them */
+	struct place *places; /* array of PLACES places */
 	unsigned known;
 };
 
@@ -57,7 +58,7 @@ static void dump_place(struct dump *d, const char *what, const void *at)
 
 static const char at_wait[] = ",", at_call[] = "called", at_making[] = ", made";
 
-/* Where it waits: innermost first. Of one that cannot be held, only the newest frame is known. */
+/* The places where the task waits, innermost first. If the task cannot be held, only the newest frame is known. */
 static size_t frames_of(struct weft__task *task, void **frames)
 {
 	size_t count = weft__task_backtrace(task, frames, FRAMES);
@@ -68,7 +69,7 @@ static size_t frames_of(struct weft__task *task, void **frames)
 	return frames[0] != (void *)weft__in_running;
 }
 
-/* Is it one of the functions of Weft's headers? */
+/* Is the place in a function of Weft's headers? */
 static bool is_ours(struct dump *d, const char *what, const void *at)
 {
 	static const char begins[] = " in weft_";
@@ -82,8 +83,8 @@ static const void *made_at(const struct weft__task *task)
 	return __atomic_load_n(&task->made_at, __ATOMIC_RELAXED);
 }
 
-/* As weft_stack_usable, which reads flags that the coroutine changes while it runs. They do not matter: the stack of a
- * task is never one that is copied. */
+/* Like weft_stack_usable, which reads flags that the coroutine changes while it runs. The flags do not matter here: the
+ * stack of a task is never copied. */
 static size_t stack_bytes(const struct weft__task *task)
 {
 	const struct weft__slot *slot = task->k->slot;
@@ -250,7 +251,7 @@ int weft_rt_dump(weft_rt_t *rt, int fd)
 	fprintf(d.out, "%zu tasks, %u workers, %u idle\n", d.tasks, rt->workers, atomic_load(&rt->idle));
 	for (i = 0; i < rt->workers; i++)
 		dump_worker(&d, &rt->worker[i]);
-	/* The text is whole, or memory was lacking. */
+	/* if fclose fails, memory was lacking and the text is incomplete */
 	error = fclose(d.out) ? -ENOMEM : write_all(fd, text, size);
 	free(text);
 	free(d.places);
@@ -264,7 +265,7 @@ int weft_dump(int fd)
 	return task ? weft_rt_dump(task->rt, fd) : -EPERM;
 }
 
-/* ---- one task's name -------------------------------------------------------------------------------------------- */
+/* ---- the name of a task ----------------------------------------------------------------------------------------- */
 
 struct search {
 	struct dump d;
@@ -287,7 +288,7 @@ static void name_task(struct dump *d, struct weft__task *task, unsigned depth)
 	weft__line_coroutine(s->line, weft_name(task->k), weft_id(task->k));
 }
 
-/* The task is looked for, because it may have ended. */
+/* The task is searched for in the lists, because it may have ended. */
 bool weft__dump_name(struct weft__rt *rt, struct weft__task *task, struct weft__line *line)
 {
 	struct search s = {.task = task, .line = line};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A runtime without threads, for a program that has a loop. Its one worker is whoever calls weft_rt_step; between two
- * steps the worker is parked, in the sense of worker.c, and its sleep is the program's poll.
+ * A runtime without threads, for a program that has a loop. Its single worker is the thread that calls weft_rt_step;
+ * between two steps the worker is parked, in the sense of worker.c, and its sleep is the program's poll.
  *
- * The descriptor is a set (epoll's) of a timer and of what I/O waits for. A timer of the runtime sets the timer to its
- * time; whoever wakes the worker sets it to a time that has passed; and what has passed stays readable until the next
- * step, so nothing needs to be read. Both are done under park_lock, and the first only while the worker is parked: who
- * wakes it takes it off that list first, so that a later time never replaces "now".
+ * The descriptor is an epoll set that has a timer and the descriptor of the source of events. A timer of the runtime
+ * sets the set's timer to its time; a thread that wakes the worker sets it to a time that has passed. An expired timer
+ * stays readable until the next step, so nothing needs to be read. Both are done under park_lock, and the first only
+ * while the worker is parked: a thread that wakes the worker takes it off the parked list first, so that a later time
+ * never replaces "now".
  */
 #define _GNU_SOURCE
 #include "sched/sched.h"
@@ -18,13 +19,13 @@
 
 enum { NOW = 1 };
 
-/* Under park_lock. */
+/* The caller holds park_lock. */
 static void arm(struct weft__rt *rt, uint64_t when)
 {
-	/* Of zeros: it is not to expire. */
+	/* Zero: the timer does not expire. */
 	struct itimerspec at = {.it_value = weft__timespec(when == WEFT_NEVER ? 0 : when)};
 
-	/* Once more for NOW: a poll that reports changes only (EPOLLET) is to see one. */
+	/* NOW sets the timer again each time: a poll that reports only changes (EPOLLET) must see a change. */
 	if (rt->armed == when && when != NOW)
 		return;
 	rt->armed = when;
@@ -48,9 +49,9 @@ static void take_in(struct weft__rt *rt)
 		source->take_in(source, &rt->worker[0]);
 }
 
-/* True: there is more to run, or a timer is due. The step may have ended before it looked at the timers, and a poll
- * that reports changes only (EPOLLET) has seen the descriptor's timer expire already: `arm` would not set it to the
- * same time again. */
+/* True: a task is ready, or a timer is due. The step may have ended before it looked at the timers, and a poll that
+ * reports only changes (EPOLLET) has seen the descriptor's timer expire already: `arm` would not set it to the same
+ * time again. */
 static bool lie_down(struct weft__rt *rt)
 {
 	struct weft__worker *w = &rt->worker[0];
@@ -198,6 +199,6 @@ int weft_rt_close(weft_rt_t *rt)
 	descriptor = rt->descriptor;
 	timer = rt->timer;
 	weft__rt_free(rt);
-	close_descriptors(descriptor, timer); /* when no thread can tell it anything any more */
+	close_descriptors(descriptor, timer); /* when no thread can use them any more */
 	return 0;
 }

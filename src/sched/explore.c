@@ -2,9 +2,9 @@
 /*
  * Simulations under many seeds, each in a process of its own, until one fails; then the failing schedule is shrunk.
  *
- * With several jobs as many processes take seeds from a shared counter, and fork a process for each. Seeds below the
- * lowest that failed are still taken, so the seed that is reported does not depend on the jobs. The programs' output is
- * discarded then, and the failing seed is run once more to show what it writes.
+ * With several jobs as many processes take seeds from a shared counter, and fork a process for each seed. Seeds below
+ * the lowest failing seed are still taken, so the reported seed does not depend on the jobs. The programs' output is
+ * discarded then, and the failing seed is run once more to show its output.
  */
 #define _GNU_SOURCE
 #include "sched/simulate.h"
@@ -20,17 +20,17 @@
 
 enum {
 	SHRINKS = 400, /* runs that shrinking may take */
-	SEEDS = 24,    /* among which a failing run is looked for that shrinks to FEW switches */
+	SEEDS = 24,    /* seeds among which to search for a failing run that shrinks to FEW switches */
 	FEW = 6,
 	JOBS_MOST = 1024,
 };
 
 static const uint64_t TELL_EVERY = 200000000;
 
-/* Shared by the processes. */
+/* Memory that the processes share. */
 struct shared {
 	_Atomic uint64_t next;	 /* the place of the next seed, from 0 */
-	_Atomic uint64_t lowest; /* place that has failed; UINT64_MAX: none */
+	_Atomic uint64_t lowest; /* the lowest failing place; UINT64_MAX: none */
 	_Atomic uint64_t done, told_at;
 	_Atomic int error;
 	struct weft__record record;
@@ -60,7 +60,8 @@ static void be_quiet(void)
 		_exit(71);
 }
 
-/* The exit code of a child whose error is no smaller number: an exit code has eight bits, and 128 is for signals. */
+/* The exit code of a child whose error does not fit: an exit code has eight bits, and values from 128 on are for
+ * signals. */
 enum { OTHER_ERROR = 127 };
 
 static void simulate(struct exploration *e, uint64_t seed, const struct schedule *schedule, bool quiet, bool recorded)
@@ -117,7 +118,7 @@ static uint64_t per_second(const struct exploration *e, uint64_t seeds)
 	return took ? (uint64_t)((double)seeds * 1e9 / (double)took) : 0;
 }
 
-/* One line that is overwritten, by any of the processes. */
+/* Overwrite the line of progress, in any of the processes. */
 static void tell_progress(struct exploration *e, uint64_t done)
 {
 	uint64_t now = weft__clock(), told = atomic_load_explicit(&e->shared->told_at, memory_order_relaxed);
@@ -147,7 +148,7 @@ static void clear_progress(const struct exploration *e)
 
 /* ---- many seeds ------------------------------------------------------------------------------------------------- */
 
-/* The lowest place that has failed. */
+/* Lower `lowest` to a failing place. */
 static void note_failure(struct shared *shared, uint64_t place)
 {
 	uint64_t lowest = atomic_load_explicit(&shared->lowest, memory_order_relaxed);
@@ -157,7 +158,7 @@ static void note_failure(struct shared *shared, uint64_t place)
 		;
 }
 
-/* Relaxed: the parent waits for the process before it reads what was stored. */
+/* Relaxed: the parent waits for the process before it reads the results. */
 static void take_seeds(struct exploration *e)
 {
 	struct shared *shared = e->shared;
@@ -178,7 +179,7 @@ static void take_seeds(struct exploration *e)
 	}
 }
 
-/* The number of processes that were started; 0: none could be. */
+/* Returns the number of processes started; 0: no process could be started. */
 static unsigned start(struct exploration *e, unsigned jobs, pid_t *children)
 {
 	unsigned started;
@@ -197,7 +198,7 @@ static unsigned start(struct exploration *e, unsigned jobs, pid_t *children)
 	return started;
 }
 
-/* The place that fails, or `count`. -errno: as weft_simulate_seeds. */
+/* *place is the failing place, or `count`. -errno: as weft_simulate_seeds. */
 static int by_jobs(struct exploration *e, unsigned jobs, uint64_t *place)
 {
 	pid_t children[JOBS_MOST];
@@ -215,7 +216,7 @@ static int by_jobs(struct exploration *e, unsigned jobs, uint64_t *place)
 	return e->shared->error;
 }
 
-/* Try seeds until one fails. Its outcome, and its place; 0: none fails. */
+/* Try seeds until one fails. Returns its outcome, and its place in *place; 0: no seed fails. */
 static int find(struct exploration *e, unsigned jobs, uint64_t *place)
 {
 	int outcome = 0;
@@ -248,7 +249,7 @@ static size_t others(const uint32_t *order, size_t choices)
 	return count;
 }
 
-/* A list that is being shrunk, and room for an attempt. */
+/* A list of choices that is being shrunk, and memory for an attempt. */
 struct shrinking {
 	struct exploration *e;
 	uint64_t seed;
@@ -258,7 +259,7 @@ struct shrinking {
 	uint32_t *order, *attempt;
 };
 
-/* The attempt fails in the same way: it takes the list's place. */
+/* Replace the list by the attempt, if the attempt fails in the same way. */
 static bool try_attempt(struct shrinking *s, size_t choices)
 {
 	struct schedule attempt = {s->attempt, choices, s->schedule->cost};
@@ -271,7 +272,8 @@ static bool try_attempt(struct shrinking *s, size_t choices)
 	return true;
 }
 
-/* Without the choices from `start` to `end`: in their place are plain choices, or, if `moves`, those that follow. */
+/* Try the list without the choices from `start` to `end`: plain choices replace them, or, if `moves`, the choices
+ * behind them move up. */
 static bool try_without(struct shrinking *s, size_t start, size_t end, bool moves)
 {
 	size_t choices = s->schedule->choices;
@@ -286,8 +288,8 @@ static bool try_without(struct shrinking *s, size_t start, size_t end, bool move
 	return try_attempt(s, choices);
 }
 
-/* Halves of the list first, then smaller parts. Only parts are tried that have a choice which is not plain, and so each
- * success leaves fewer of these. */
+/* Halves of the list first, then smaller parts. Only parts that have a choice which is not plain are tried, and so each
+ * success leaves fewer of these choices. */
 static bool shrink_once(struct shrinking *s, bool moves)
 {
 	size_t part, start, end;
@@ -318,16 +320,16 @@ static void shrink(struct exploration *e, uint64_t seed, struct schedule *schedu
 		schedule->choices--;
 }
 
-/* A failing schedule; `seed` is the simulated world's, if it draws numbers. */
+/* A failing schedule; `seed` is the seed of the simulated world, if the world draws numbers. */
 struct plainest {
 	uint64_t seed;
 	bool has_world;
 	struct schedule schedule;
-	uint32_t *order; /* is schedule.order; NULL: no memory */
+	uint32_t *order; /* the same memory as schedule.order; NULL: no memory */
 	size_t switches;
 };
 
-/* Shrink the run that was recorded last. */
+/* Shrink the last recorded run. */
 static void find_plainest(struct exploration *e, uint64_t seed, int outcome, struct plainest *p)
 {
 	const struct weft__record *record = &e->shared->record;
@@ -358,7 +360,7 @@ static void find_plainer(struct exploration *e, uint64_t seed, int outcome, stru
 	}
 }
 
-/* ---- what was found --------------------------------------------------------------------------------------------- */
+/* ---- reports ---------------------------------------------------------------------------------------------------- */
 
 static const char *name_of(int outcome)
 {
@@ -415,7 +417,7 @@ static void examine(struct exploration *e, uint64_t seed, uint64_t tried, int ou
 	free(p.order);
 }
 
-/* A seed failed without a witness, and does not fail again. */
+/* A seed failed without a recorded run, and does not fail again. */
 static void tell_that_it_passed(uint64_t seed)
 {
 	dprintf(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rules broken: one line that names the function and says what to do, then abort(). */
+/* Reports of broken rules: a line that names the function and says how to correct the program, then abort(). */
 #include "sched/sched.h"
 
 #include "internal/message.h"
@@ -21,9 +21,9 @@ WEFT__LAST_WORDS(, weft__misused, (const char *function, const char *rule), func
 }
 
 /*
- * A child of fork has the thread that called it, and no other. What the child's thread still runs is the task that
- * called fork; any other task that it would resume also runs in the parent. So resuming is replaced in the child, at no
- * cost to others, and what a worker does when it finds no task looks at the number of forks.
+ * A child of fork has only the thread that called it. The child's thread continues the task that called fork; any other
+ * task that it would resume also runs in the parent. So the child replaces the function that resumes, at no cost to
+ * other processes, and a worker that finds no task compares the number of forks.
  */
 static unsigned forks;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Runtimes: making one, running it to its end, counting. */
+/* Runtimes: making a runtime, running it to its end, counting. */
 #define _GNU_SOURCE
 #include "sched/sched.h"
 
@@ -110,7 +110,7 @@ static void count(struct weft__rt *rt, weft_rt_stats_t *stats)
 	stats->live = (size_t)atomic_load_explicit(&rt->elsewhere, memory_order_relaxed);
 	for (i = 0; i < rt->workers; i++)
 		weft__worker_stats(&rt->worker[i], stats);
-	/* Tasks that began on one worker and ended on another while this was counted. */
+	/* Negative if tasks began on one worker and ended on another worker during this count. */
 	if ((int64_t)stats->live < 0)
 		stats->live = 0;
 }

@@ -139,13 +139,13 @@ struct weft__task {
 	uint32_t shields; /* depth of weft_shield_begin */
 	uint8_t flags;	  /* atomic: WEFT__CODES, …; only the task writes it, or the thread that ends the task */
 	uint8_t asked;	  /* atomic: this task was asked to end; written under its scope's lock */
-	uint16_t process; /* of a simulated world; 0: the host's own process */
+	uint16_t process; /* in a simulated world; 0: the host's own process */
 	struct weft__worker *pinned;
 	weft_scope_t *scope; /* the scope that owns the task; NULL: detached */
 	struct weft__rt *rt;
 	weft_coro_t *k;
 	struct weft__task *next; /* in the shared queue, or in a list of tasks to wake */
-	weft_waiter_t *wait;	 /* of its current or last wait; valid while the task waits */
+	weft_waiter_t *wait;	 /* the waiter of its current or last wait; valid while the task waits */
 	/* Atomic: how its wait can be cancelled. 0: it cannot be cancelled now. A waiter: claim that waiter.
 	 * WEFT__CANCELLED alone: the task runs, and its next wait fails. A waiter and WEFT__CANCELLED: a thread is
 	 * claiming the waiter, and the waiter stays valid until the bit is alone. A waiter and WEFT__LOOKED_AT: a

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The simulator: one thread, a virtual clock, and a choice among the ready tasks wherever there is one. A run is its
- * list of choices and the time that each turn takes. Candidate 0 of a choice is the plain one: the running task
- * continues, if it can, or the task runs that has been ready longest. Where a list of choices ends the seed's strategy
- * decides, or, for a list that is being shrunk, candidate 0.
+ * The simulator: one thread, a virtual clock, and a choice among the ready tasks whenever there are several. A run is
+ * its list of choices and the time that each turn takes. Candidate 0 of a choice is the plain choice: the running task
+ * continues, if it can, or the task runs that has been ready longest. After the end of a list of choices the seed's
+ * strategy decides, or, for a list that is being shrunk, candidate 0.
  *
  * A turn is a task's time from its resume to its next wait, yield or end. The clock advances by the cost of a turn
- * before each turn, and to the next timer when no task is ready. Operations that need not wait are choices as well,
- * in which the running task is a candidate; after OPERATIONS of them in a turn the task yields, as a task of a real
- * worker does.
+ * before each turn, and to the next timer when no task is ready. Operations that need not wait are choices as well, in
+ * which the running task is a candidate; after OPERATIONS of them in a turn the task yields, as a task of a real worker
+ * does.
  *
  * Source of the ideas: FoundationDB's simulation; shrinking, QuickCheck; strategies, see strategy.c.
  */
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum {
-	TIMERS = 128, /* that end before the next choice */
+	TIMERS = 128, /* timers that expire before the next choice */
 	OPERATIONS = 128,
 	STEPS = 1000000,
 	LATELY = 64,
@@ -29,32 +29,33 @@ enum {
 
 static const uint64_t BEGINNING = 1000000000; /* no time is 0 */
 
-/* The default limits of a run. A program may sleep for days; one that has had TURNS_BEFORE turns, too, polls. */
+/* The default limits of a run. A program may sleep for days; if it also takes TURNS_BEFORE turns, it polls. */
 static const uint64_t TURNS = 100000000, HOUR = 3600000000000u, TURNS_BEFORE = 100000;
 
 struct weft__sim {
 	uint64_t seed, now, cost;
 	uint64_t steps, most_steps; /* turns since the clock advanced to a timer */
 	uint64_t turns, most_turns;
-	uint64_t end, turns_before_end; /* after that time and so many turns the run is a livelock */
-	uint64_t world; /* random numbers of the simulated world: not changed by how many choices the seed decides */
-	uint64_t operations; /* that need not wait, in this turn */
+	uint64_t end, turns_before_end; /* the run is a livelock after that time and so many turns */
+	/* random numbers of the simulated world: independent of the number of choices that the seed decides */
+	uint64_t world;
+	uint64_t operations; /* operations of this turn that need not wait */
 	struct weft__strategy strategy;
 	const uint32_t *order;
 	size_t order_count, choices;
 	struct weft__candidate *ready;
 	size_t count, room;
-	struct weft__task *next; /* has been chosen: the running task yields to it */
+	struct weft__task *next; /* the chosen task: the running task yields to it */
 	struct weft__task *last;
-	bool gives_way;		     /* the running task's next yield is not its own */
-	struct weft__record *record; /* NULL: the choices are not wanted */
+	bool gives_way;		     /* the running task's next yield is the simulator's, not its own */
+	struct weft__record *record; /* NULL: do not record the choices */
 	uint64_t lately[LATELY];     /* the tasks of the last turns */
 	struct weft__wheel wheel;
 	struct weft__worker *worker;
 } __attribute__((aligned(64)));
 
 bool weft__has_run;
-static struct weft__record *recording; /* of the next simulation in this process */
+static struct weft__record *recording; /* for the next simulation in this process */
 static bool quiet;
 
 void weft__simulate_for(struct weft__record *record, bool is_quiet)
@@ -98,7 +99,7 @@ bool weft__sim_has_room(struct weft__rt *rt)
 	return true;
 }
 
-/* A task is in the list at most once, and had room there before it was made. */
+/* A task is in the list at most once, and its room was allocated before the task was made. */
 static void add_ready(struct weft__sim *sim, struct weft__task *task, bool yielded)
 {
 	weft__strategy_ready(&sim->strategy, task, yielded);
@@ -112,7 +113,7 @@ void weft__sim_ready(struct weft__rt *rt, struct weft__task *task)
 
 /* ---- choosing --------------------------------------------------------------------------------------------------- */
 
-/* As weft__strategy_choose. */
+/* Returns like weft__strategy_choose. */
 static size_t choose(struct weft__sim *sim, struct weft__task *running)
 {
 	size_t i = sim->choices++, choice = 0;
@@ -179,7 +180,7 @@ static void end_timers(struct weft__sim *sim)
 	sim->worker->timers += weft__wheel_turn(&sim->wheel, sim->now, TIMERS);
 }
 
-/* To the next timer. False: there is none. */
+/* Advance the clock to the next timer. False: there is no timer. */
 static bool pass_time(struct weft__sim *sim)
 {
 	while (!sim->count) {
@@ -241,7 +242,7 @@ static void write_lately(const struct weft__sim *sim, FILE *out)
 	}
 }
 
-/* Why the run is a livelock; NULL: it is none. */
+/* Why the run is a livelock; NULL: it is not a livelock. */
 static const char *exceeds_a_limit(const struct weft__sim *sim)
 {
 	if (sim->steps > sim->most_steps)
@@ -357,7 +358,7 @@ static void unmake(struct weft__sim *sim)
 	free(sim);
 }
 
-/* The worker that this thread is, if a task of a real runtime simulates. */
+/* `outer` is the worker that this thread is, if a task of a real runtime simulates. */
 static int run_in(struct weft__sim *sim, const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result)
 {
 	struct weft__worker *outer = weft__worker();
@@ -378,7 +379,7 @@ static int run_in(struct weft__sim *sim, const weft_rt_config_t *config, weft_fn
 	weft__alone_end(alone);
 	weft__set_worker(outer);
 	if (error)
-		return error; /* tasks that wait for ever are left where they are, and the simulation with them */
+		return error; /* tasks that wait forever stay suspended, and the simulation is not freed */
 	error = rt->main.error;
 	if (result)
 		*result = rt->main.result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* See single_thread.h: who is alone, and the end of that. */
+/* See single_thread.h: how a thread becomes alone, and how a crowd begins. */
 #define _GNU_SOURCE
 #include "sched/single_thread.h"
 
@@ -36,7 +36,7 @@ static void unlock(void)
 	weft__spin_unlock(&weft__alone.lock);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void make_crowd(void)
 {
 	unsigned turns = 0;
@@ -63,7 +63,7 @@ void weft__crowd_join(void)
 		make_crowd();
 		unlock();
 	}
-	weft__here.company = WEFT__IN_CROWD; /* there is one until the process ends */
+	weft__here.company = WEFT__IN_CROWD; /* the crowd lasts until the process ends */
 }
 
 void weft__alone_lost(void)
@@ -79,7 +79,7 @@ bool weft__alone_begin(void)
 	if (__atomic_load_n(&weft__crowd, __ATOMIC_RELAXED) || weft__here.company == WEFT__ALONE)
 		return false;
 	lock();
-	/* A second thread that would be alone; and ThreadSanitizer knows nothing of the barrier. */
+	/* A second thread would be alone; and ThreadSanitizer does not know the barrier. */
 	if (atomic_load_explicit(&weft__alone.allowed, memory_order_relaxed) || weft__on_tsan())
 		make_crowd();
 	began = !__atomic_load_n(&weft__crowd, __ATOMIC_RELAXED);
@@ -101,7 +101,7 @@ void weft__alone_end(bool began)
 	unlock();
 }
 
-/* A child of fork has one thread. Another one may have been alone, or have held the lock. */
+/* A child of fork has one thread. In the parent, another thread may have been alone, or have held the lock. */
 static void begin_as_child(void)
 {
 	weft__alone.lock = 0;
@@ -112,7 +112,7 @@ static void begin_as_child(void)
 __attribute__((constructor(104))) static void begin(void)
 {
 	(void)pthread_atfork(NULL, NULL, begin_as_child);
-	/* The process's first barrier takes many milliseconds if there are other threads by then. */
+	/* If there are other threads, the process's first barrier takes many milliseconds. */
 	weft__os_barrier();
 }
 

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A thread that is alone needs no atomic instructions. An item's way through a channel has eight, and they take longer
- * than all else together: without them it takes 0.45 of the time. Where there are several workers, the question whether
- * there are costs such an item 3 of 56 ns.
+ * A thread that is alone needs no atomic instructions. An item's way through a channel has eight of them, and they take
+ * longer than the rest together: without them an item takes 0.45 of the time. If there are several workers, the check
+ * costs such an item 3 of 56 ns.
  *
- * Alone is the worker of a runtime that has one, while no other thread of the process touches tasks or what they wait
- * for. Three kinds of words are then read and written back by plain instructions: spin locks, the states of waiters,
- * and the words by which tasks are cancelled (weft__task.cancel). Other threads may read such a word at any time. The
- * first that is to change one makes a crowd of the two, and from then on, until the process ends, all are atomic:
+ * The worker of a runtime that has only this worker is alone, while no other thread of the process touches tasks or the
+ * objects that they wait for. Three kinds of words are then read and written back by plain instructions: spin locks,
+ * the states of waiters, and the words by which tasks are cancelled (weft__task.cancel). Other threads may read such a
+ * word at any time. The first thread that is about to change such a word turns the two threads into a crowd, and from
+ * then on, until the process ends, all accesses are atomic:
  *
- *	the worker:      inside = 1;   allowed?  then read and write the word;   inside = 0
- *	another thread:  allowed = 0;  a barrier in all threads (membarrier);    wait until inside == 0;   crowd = 1
+ * 	the worker:      inside = 1;   allowed?  then read and write the word;   inside = 0
+ * 	another thread:  allowed = 0;  a barrier in all threads (membarrier);    wait until inside == 0;   crowd = 1
  *
- * Each writes first, and then reads what the other writes. The barrier stands for a fence in both, so one of them sees
- * what the other wrote: the worker that it is not alone any more, or the other thread that the worker is inside, for
- * which it waits. Who reads that there is a crowd goes on at once.
+ * Each thread writes first, and then reads the other thread's word. The barrier replaces a fence in both, so at least
+ * one of them sees the other's store: the worker sees that it is not alone any more, or the other thread sees that the
+ * worker is inside, and waits for it. A thread that finds a crowd continues at once.
  *
- * Who makes a runtime and waits for its end (weft_rt_run) is no crowd: it does nothing to tasks meanwhile. Nor is the
- * only thread of a process. A thread that steps an embedded runtime, or simulates, is alone while it does.
+ * A thread that makes a runtime and waits for its end (weft_rt_run) makes no crowd: it does nothing to tasks meanwhile.
+ * Nor does the only thread of a process. A thread that steps an embedded runtime, or simulates, is alone while it does.
  *
- * Nothing here is for signal handlers: one in the middle would not be seen. What is inside never suspends.
+ * Signal handlers must not use these functions: the protocol does not see a handler that interrupts the worker inside.
+ * Code between step_in and step_out never suspends.
  *
- * After biased locks (Kawachiya et al., "Lock reservation", 2002), where one thread has an object; here it has all of
- * them, so that objects need not say whose they are. Rejected: plain instructions for some words of the eight only,
- * because the atomic ones that stay wait for the same stores.
+ * After biased locks (Kawachiya et al., "Lock reservation", 2002), where one thread owns an object; here the thread
+ * owns all objects, so that they need not record an owner. Rejected: plain instructions for only some of the eight
+ * words, because the remaining atomic instructions wait for the same stores.
  */
 #ifndef WEFT_SRC_SCHED_SINGLE_THREAD_H
 #define WEFT_SRC_SCHED_SINGLE_THREAD_H
@@ -31,7 +33,7 @@
 #include <stdatomic.h>
 #include <weft/sched.h>
 
-/* A thread's knowledge of other threads that use tasks: there are some, it has to look, there are none. */
+/* A thread's knowledge of other threads that use tasks: there are some, it must check, there are none. */
 enum weft__company { WEFT__IN_CROWD = -1, WEFT__LOOKS, WEFT__ALONE };
 
 struct weft__here {
@@ -44,28 +46,29 @@ extern __thread struct weft__here weft__here WEFT__HIDDEN __attribute__((tls_mod
 extern struct weft__alone {
 	_Atomic uint32_t inside;
 	_Atomic bool allowed; /* some thread is alone */
-	uint32_t lock;	      /* of changes */
+	uint32_t lock;	      /* protects changes */
 } weft__alone WEFT__HIDDEN __attribute__((aligned(64)));
 
 /* The calling thread is about to change a word, and does not know whether there is a crowd. */
 void weft__crowd_join(void) WEFT__HIDDEN;
 
-/* The calling thread was alone, and is not any more. */
+/* The calling thread was alone, and is not alone any more. */
 void weft__alone_lost(void) WEFT__HIDDEN;
 
 /* The calling thread resumes tasks, and no other thread does for this runtime. True: until weft__alone_end it is alone,
- * unless others come. */
+ * unless another thread uses tasks. */
 bool weft__alone_begin(void) WEFT__HIDDEN;
 void weft__alone_end(bool began) WEFT__HIDDEN;
 
-/* For tests/orders, whose threads are all in one. */
+/* For tests/orders, which runs all its threads in a single one. */
 struct weft__here *weft__where(void) WEFT__HIDDEN;
 
 #ifndef weft__light_fence
 #define weft__light_fence() atomic_signal_fence(memory_order_seq_cst)
 #endif
 
-/* True: until weft__step_out a word may be read and written back by plain instructions. False: atomic ones. */
+/* True: until weft__step_out the caller may read a word and write it back by plain instructions. False: it must use
+ * atomic instructions. */
 static inline __attribute__((always_inline)) bool weft__step_in(void)
 {
 	const signed char company = weft__here.company;
@@ -86,7 +89,7 @@ static inline __attribute__((always_inline)) bool weft__step_in(void)
 
 static inline void weft__step_out(void)
 {
-	/* Release: pairs with who waits for it. */
+	/* Release: pairs with the acquire in make_crowd, which waits for 0. */
 	atomic_store_explicit(&weft__alone.inside, 0, memory_order_release);
 }
 
@@ -103,7 +106,7 @@ static inline __attribute__((always_inline)) uint32_t weft__waiter_become_here(w
 	return before;
 }
 
-/* A compare-and-exchange of such a word. */
+/* A compare-and-exchange of a word that weft__step_in protects. */
 static inline bool weft__exchange_if(uintptr_t *word, uintptr_t *expected, uintptr_t desired)
 {
 	uintptr_t now;

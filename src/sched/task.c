@@ -680,7 +680,7 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 	}
 }
 
-/* ---- what tasks call ------------------------------------------------------------------------------------------- */
+/* ---- functions that tasks call ---------------------------------------------------------------------------------- */
 
 void weft_task_fail(int error)
 {

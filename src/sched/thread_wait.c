@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the four effects do outside of tasks: a thread that waits sleeps on its waiter's word. And the system's part:
- * futexes, the clock, spinning.
+ * Default handlers of the four effects, for threads outside of tasks: a waiting thread sleeps on its waiter's word.
+ * Also the system's part: futexes, the clock, spinning.
  */
 #define _GNU_SOURCE
 #include "sched/sched.h"
@@ -55,7 +55,7 @@ uint64_t weft__clock(void)
 	return (uint64_t)now.tv_sec * WEFT__NANOSECONDS + (uint64_t)now.tv_nsec;
 }
 
-/* Afterwards the waiter may be gone; a futex whose memory serves something else wakes somebody for nothing. */
+/* Afterwards the waiter may be gone. If its memory has another use by then, the futex may wake a thread spuriously. */
 static void wake_thread(weft_waiter_t *w)
 {
 	uint32_t *word = &w->state;
@@ -74,14 +74,14 @@ static void wait_in_thread(weft_waiter_t *w)
 	w->wake = wake_thread;
 	if (!weft_waiter_park(w))
 		return;
-	/* Not for DONE: who set that just after the waiter was parked is still about to call `wake`. */
+	/* DONE is not sufficient: a thread that set DONE just after the waiter was parked has not yet called `wake`. */
 	while (!((state = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE)) & WEFT__WOKEN)) {
 		weft__futex_wait(&w->state, state, deadline);
 		if (deadline == WEFT_NEVER || weft__clock() < deadline)
 			continue;
 		if (weft_waiter_claim(w, -ETIMEDOUT))
 			return;
-		deadline = WEFT_NEVER; /* it is being completed */
+		deadline = WEFT_NEVER; /* another thread is completing it */
 	}
 }
 
@@ -101,7 +101,7 @@ static void say_nowhere(void)
 	weft__line_write(&line);
 }
 
-/* The first time also says so: programs that ignore the result would end in silence. */
+/* The first call also prints a message: programs that ignore the result would end in silence. */
 static int spawn_nowhere(struct weft_spawn *what)
 {
 	static bool said;

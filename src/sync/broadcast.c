@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Broadcasts. A receiver is a number: that of the item that it receives next. It waits only if it has seen all items,
- * so a sender hands its item to every waiting receiver, and adds one to the receiver's number. An unlock is the last
- * access of every call to the broadcast, so the last user may free it.
+ * Broadcasts. A receiver is a number: the number of the item that it receives next. It waits only if it has seen all
+ * items, so a sender copies its item to every waiting receiver, and increments the receiver's number. Every call
+ * accesses the broadcast for the last time when it unlocks it, so the last user may free it.
  */
 #include "sync/queue.h"
 

@@ -3,17 +3,18 @@
  * Channels and select.
  *
  * Invariants, under the lock: receivers wait only if there is no item and no sender waits; senders wait only if there
- * is no room and no receiver waits. A closed channel has nobody waiting. So an operation either finds its partner at
- * the head of the other queue, or an item, or room, or it waits.
+ * is no room and no receiver waits. Nobody waits at a closed channel. So an operation either finds its partner at the
+ * head of the other queue, or an item, or room, or it waits.
  *
- * A select takes the locks of all its channels, in the order of their addresses, then looks for a case that can be
- * done, and only if there is none puts its places into the queues. So it is never in one queue while it does another
- * case, and two selects that are each other's partners need not undo a claim: whoever comes second does the exchange.
+ * A select takes the locks of all its channels, in the order of their addresses, then looks for a case that can
+ * complete, and puts its places into the queues only if there is none. So it is never in one queue while it completes
+ * another case, and two selects that are each other's partners need not undo a claim: the second select does the
+ * exchange.
  *
- * A wait that the channel ends does not touch the channel again. A wait that ends otherwise, by its deadline, by a
- * cancellation, or by another case of its select, locks the channel once more to leave its queue. Until then its place
- * is in a queue, or counted in `leaving` if a sender, a receiver or weft_chan_close met it first and took it out. So a
- * channel with empty queues and `leaving` 0 can be freed.
+ * If the channel ends a wait, the waiter does not touch the channel again. If a deadline, a cancellation or another
+ * case of a select ends the wait, the waiter locks the channel once more to leave its queue. Until then its place is in
+ * a queue, or counted in `leaving` if a sender, a receiver or weft_chan_close removed it first. So a channel with empty
+ * queues and `leaving` 0 can be freed.
  */
 #include "sync/queue.h"
 
@@ -96,7 +97,7 @@ static char *item_at(const weft_chan_t *c, size_t i)
 	return c->items + (i < c->room ? i : i - c->room) * c->bytes;
 }
 
-/* Of an unbounded channel: twice as much. */
+/* Double the room of an unbounded channel. */
 static bool grow(weft_chan_t *c)
 {
 	size_t room = c->room ? 2 * c->room : FIRST_ROOM, i;
@@ -113,15 +114,15 @@ static bool grow(weft_chan_t *c)
 	return true;
 }
 
-/* Somebody else's side of the exchange is done. */
+/* The other side of the exchange is done. */
 static void done(struct weft__place *partner, struct weft__place **completed)
 {
 	partner->status = 0;
 	*completed = partner;
 }
 
-/* Under the lock: 1, -EPIPE, -ENOMEM, or 0 if it has to wait. `completed`: whose wait is over, NULL: nobody's. Inline,
- * and so is `receive`: the call costs as much as looking at the arguments does. */
+/* The caller holds the lock. 1, -EPIPE, -ENOMEM, or 0 if the caller has to wait. *completed: the place whose wait is
+ * over, NULL: none. Inline, and so is `receive`: the call costs as much as checking the arguments. */
 static inline __attribute__((always_inline)) int send(weft_chan_t *c, const void *item, struct weft__place **completed)
 {
 	struct weft__place *receiver;
@@ -144,7 +145,7 @@ static inline __attribute__((always_inline)) int send(weft_chan_t *c, const void
 	copy(c, item_at(c, c->count), item);
 	c->count++;
 	if (WEFT_CANARY(channel_item_overtakes) && c->count == 2 && c->room == 2)
-		c->first = 1 - c->first; /* the newest is the oldest */
+		c->first = 1 - c->first; /* the newest item is received first */
 	return 1;
 }
 
@@ -256,7 +257,7 @@ int weft__chan_close(weft_chan_t *c)
 
 /* ---- select ---------------------------------------------------------------------------------------------------- */
 
-/* The cases' channels in the order of their addresses, each once. */
+/* Collect the cases' channels in the order of their addresses, each once. */
 static unsigned channels_of(const weft_case_t *cases, unsigned count, weft_chan_t *chans[WEFT_CASES])
 {
 	unsigned n = 0, i, j;
@@ -289,13 +290,13 @@ static void unlock_all(weft_chan_t **chans, unsigned count)
 		unlock(&chans[--count]->receivers);
 }
 
-/* Its first field. */
+/* weft__awaited is the first field of the object that `ready` points to. */
 static struct weft__awaited *awaited_of(const weft_case_t *c)
 {
 	return (struct weft__awaited *)c->ready;
 }
 
-/* 1, -EPIPE, -ENOMEM, or 0 if it has to wait. */
+/* 1, -EPIPE, -ENOMEM, or 0 if the case has to wait. */
 static int try(weft_case_t *c, struct weft__place **completed)
 {
 	if (c->chan)
@@ -316,7 +317,7 @@ static int status_of(int result)
 	return result < 0 ? result : 0;
 }
 
-/* The first case from `first` on that can be done, which is; -EAGAIN: none. */
+/* Completes the first case that can complete, from `first` on, and returns its index; -EAGAIN: there is none. */
 static int try_all(weft_case_t *cases, unsigned count, unsigned first, struct weft__place **completed)
 {
 	unsigned i, at;
@@ -343,13 +344,13 @@ static void add_all(weft_case_t *cases, unsigned count, weft_waiter_t *w)
 		c->place = (struct weft__place){.waiter = w, .index = (int)i, .sends = c->send != NULL};
 		c->place.value = c->send ? (void *)(uintptr_t)c->send : c->receive;
 		if (!c->chan)
-			c->place.value = (void *)1; /* permit */
+			c->place.value = (void *)1; /* one permit */
 		else
 			add(c->send ? &c->chan->senders : &c->chan->receivers, &c->place);
 	}
 }
 
-/* Into the queue of what is no channel. 1: it waits; 0: it can be done now; -EBUSY, -EDEADLK. */
+/* Enter the queue of an object that is no channel. 1: the case waits; 0: it can complete now; -EBUSY, -EDEADLK. */
 static int enter_other(weft_case_t *c, weft_waiter_t *w)
 {
 	int waits;
@@ -366,10 +367,10 @@ static int enter_other(weft_case_t *c, weft_waiter_t *w)
 }
 
 /*
- * Events, semaphores and tasks have locks of their own, and need not be looked at together with the channels: an
- * exchange has one partner there. So their queues are entered one after the other, when the places are in the channels'
- * queues. A case that can be done by then claims the waiter for itself. If another case has claimed it before, a permit
- * goes back.
+ * Events, semaphores and tasks have locks of their own, and need not be checked together with the channels: an
+ * operation on them involves a single select. So their queues are entered one after the other, when the places are in
+ * the channels' queues. A case that can complete by then claims the waiter itself. If another case has claimed it
+ * before, the permit that a semaphore granted is returned.
  */
 static void enter_others(weft_case_t *cases, unsigned count, weft_waiter_t *w)
 {
@@ -383,7 +384,7 @@ static void enter_others(weft_case_t *cases, unsigned count, weft_waiter_t *w)
 		if (waits > 0)
 			continue;
 		if (weft_waiter_claim(w, waits < 0 ? waits : (int)i)) {
-			/* What the look has seen stays: nobody else uses the receiver. */
+			/* An item that weft__broadcast_look has seen stays: nobody else uses the receiver. */
 			if (c->from && !c->event && !c->sem)
 				c->place.status = status_of(weft__broadcast_receive(c->from, c->receive, NULL));
 			weft_waiter_complete(w);
@@ -393,7 +394,8 @@ static void enter_others(weft_case_t *cases, unsigned count, weft_waiter_t *w)
 	}
 }
 
-/* A simulation draws by its seed, so that its seeds try different cases first and an order of choices repeats them. */
+/* A simulation draws from its seed, so that different seeds try different cases first and an order of choices repeats
+ * them. */
 unsigned weft__select_draw(unsigned count)
 {
 	static __thread uint64_t of_thread = 1;
@@ -403,7 +405,7 @@ unsigned weft__select_draw(unsigned count)
 	return (unsigned)((w && w->rt->sim ? weft__sim_random(w->rt) : weft__xorshift(state)) % count);
 }
 
-/* -EINVAL: a case receives into NULL. -EINPROGRESS: there are objects of layers above. */
+/* -EINVAL: a case receives into NULL. -EINPROGRESS: there are objects of higher layers. */
 static int check(const weft_case_t *cases, unsigned count)
 {
 	int result = 0;

@@ -6,10 +6,11 @@
 /* ---- semaphore ------------------------------------------------------------------------------------------------- */
 
 /*
- * Invariant when the lock is free: the first in the queue whose wait has not ended needs more permits than there are.
- * Everybody behind it waits, too, so that a wait for many permits ends although others take single ones.
+ * Invariant when the lock is free: the first place in the queue whose wait has not ended needs more permits than there
+ * are. All places behind it wait, too, so that a wait for many permits ends although other tasks take single permits.
  *
- * Give permits to those who can have them now: a list by `next`, to be completed when the lock is released.
+ * Grant permits to the places that can have them now: returns a list by `next`, which the caller completes after it has
+ * released the lock.
  */
 static struct weft__place *grant(weft_sem_t *s)
 {
@@ -91,7 +92,7 @@ static inline __attribute__((always_inline)) void lock_event(weft_event_t *e)
 	weft__seen_acquire(&e->state);
 }
 
-/* Release the lock; the event is set, or is not, from then on. */
+/* Release the lock, and set or reset the event in the same store. */
 static inline __attribute__((always_inline)) void unlock_event(weft_event_t *e, bool set)
 {
 	weft__seen_release(&e->state);
@@ -189,9 +190,9 @@ bool weft__group_is_done(weft_group_t *g)
 /* ---- once ------------------------------------------------------------------------------------------------------ */
 
 /*
- * A once whose function may fail. Under the lock of `done`: a waiter is in the queue only while `begun` is set. A call
- * that fails hands its turn to the first waiter, and `begun` stays set. The store that unlocks and sets the event is
- * the last access to the once, as of every event.
+ * A once whose function may fail. Under the lock of `done`: a waiter is in the queue only while `begun` is set. If a
+ * call fails, the first waiter makes the next call, and `begun` stays set. The store that unlocks and sets the event is
+ * the last access to the once, as for every event.
  */
 int weft__once_enter(weft_once_t *o, struct weft__place *place)
 {
@@ -231,7 +232,7 @@ void weft__once_end(weft_once_t *o, bool done)
 
 /*
  * Invariant: `arrived` is the number of places in the queue. A party whose wait a cancellation or a deadline has ended
- * leaves the queue when it runs again. It is not to be counted before that: its wait will return that it has not
+ * leaves the queue when it runs again. The barrier must not count it before that: its wait will return that it has not
  * arrived.
  */
 static void drop_ended(weft_barrier_t *b)
@@ -248,8 +249,8 @@ static void drop_ended(weft_barrier_t *b)
 }
 
 /*
- * Claim all parties that wait. If a wait ends while they are claimed, fewer have arrived than were in the queue, and
- * the barrier stays closed. A claim cannot be undone: the claimed parties get -EAGAIN, and enter the barrier again.
+ * Claim all waiting parties. If a wait ends during this, fewer parties have arrived than were in the queue, and the
+ * barrier stays closed. A claim cannot be undone: the claimed parties get -EAGAIN, and enter the barrier again.
  */
 static struct weft__place *claim_parties(weft_barrier_t *b, bool *opens)
 {
@@ -289,7 +290,8 @@ bool weft__barrier_enter(weft_barrier_t *b, struct weft__queued *w)
 	return opens;
 }
 
-/* After a wait that ended early. A party that is not in the queue any more is not counted any more. */
+/* Called after a cancellation or a deadline has ended a wait. A party that is not in the queue any more is not counted
+ * any more. */
 void weft__barrier_leave(weft_barrier_t *b, struct weft__place *place)
 {
 	lock(&b->queue);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Join sets. A task enters the set's list when its function is over, from a deferred function: while the task is in its
- * scope, so that the scope's end is also the end of all uses of the set. Whoever gets the task from the list joins it,
- * which is a short wait.
+ * Join sets. A task enters the set's list when its function has returned, from a deferred function: while the task is
+ * in its scope, so that the scope's end is also the end of all uses of the set. The task that takes a task from the
+ * list joins it, which is a short wait.
  *
  * Invariant when the lock is free: a waiter is in the queue only if the list is empty and `count` is not 0.
  */

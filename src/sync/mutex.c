@@ -4,34 +4,35 @@
  *
  * `state` has these bits. The mutex is free if OWNED is not set.
  *
- *   OWNED     set by who locks, cleared by the owner
+ *   OWNED     set by the task that locks, cleared by the owner
  *   WAITERS   the queue may have a place
  *   WOKEN     an unlock has woken a waiter, which has not tried to lock the mutex since
- *   STARVING  the next unlock does not free the mutex but hands it to the first in the queue
- *   WEFT__MUTEX_MARKED   set and cleared by the owner: its unlock takes the slow way. See src/sched/turn.c
+ *   STARVING  the next unlock does not free the mutex but hands it to the first waiter in the queue
+ *   WEFT__MUTEX_MARKED   set and cleared by the owner: its unlock takes the slow path. See src/sched/turn.c
  *
  * An unlock frees the mutex before the task that it wakes can run. So tasks that use a mutex often do so many times in
- * a turn, with their data in the cache, in place of a switch for each section: with strict hand-over ten tasks with an
- * empty section take four times as long. The price is that another task may lock the mutex first, which is said to
- * barge. A waiter that is woken, and finds the mutex locked, waits again as the first of the queue. After MOST_LOST
- * such times it sets STARVING, and the next unlock makes it the owner. So the first in the queue is passed over in
- * MOST_LOST wake-ups at most. Counts in place of a time make the bound the same in a simulation. Rejected: a mode that
- * lasts, as Go's, in which each unlock hands the mutex over until a wait was short: it would need the clock.
+ * a turn, with their data in the cache, instead of a switch for each section: with strict hand-over, ten tasks with an
+ * empty section take four times as long. The price is that another task may lock the mutex first, which is called
+ * barging. A waiter that is woken, and finds the mutex locked, waits again as the first of the queue. After MOST_LOST
+ * such wake-ups it sets STARVING, and the next unlock makes it the owner. So the first waiter in the queue is passed
+ * over in MOST_LOST wake-ups at most. Counts instead of a time make the bound the same in a simulation. Rejected: a
+ * lasting mode, as Go has, in which each unlock hands the mutex over until a wait was short: it would need the clock.
  *
  * No wake-up is lost
- *   While the mutex is owned, all bits but OWNED change under the queue's lock only; so does WAITERS at any time. While
- *   it is free, OWNED alone may be set by who barges. The owner frees the mutex if WAITERS is not set, or if WOKEN is,
- *   by a compare-and-exchange that sees all four bits; else it goes to the queue, wakes the first, and sets WOKEN. A
- *   woken waiter has been claimed, so nothing else ends its wait. It clears WOKEN in the same step in which it locks
- *   the mutex, or sees it owned and is back in the queue with WAITERS set: then the owner has not freed it, and looks
- *   at the queue when it does. If that wait ends by a cancellation or a deadline, there is nothing to pass on. STARVING
- *   with an empty queue, because the waiter's time was over, ends with the next unlock.
+ *   While the mutex is owned, all bits except OWNED change under the queue's lock only; WAITERS changes under this lock
+ *   at any time. While the mutex is free, a barging task may set OWNED without the lock. The owner frees the mutex if
+ *   WAITERS is not set, or if WOKEN is, by a compare-and-exchange that sees all four bits; otherwise it locks the
+ *   queue, wakes the first waiter, and sets WOKEN. A woken waiter has been claimed, so nothing else ends its wait. It
+ *   clears WOKEN in the same step in which it locks the mutex, or finds it owned and is back in the queue with WAITERS
+ *   set: then the owner has not freed it, and looks at the queue when it does. If a cancellation or a deadline ends
+ *   that wait, no wake-up has to be passed on. If STARVING is set and the queue is empty, because the waiter's deadline
+ *   has passed, the next unlock clears it.
  *
- * Nothing is touched that may be gone
+ * No access to freed memory
  *   The compare-and-exchange that clears OWNED is the last access of an unlock to the mutex, because the next owner may
- *   be the last user and free the memory. The slow way therefore never clears OWNED under the queue's lock, which it
- *   would have to release afterwards. The waiter that it wakes stays until weft_waiter_complete. An unlock that hands
- *   the mutex over has done with it before the new owner can run.
+ *   be the last user and free the memory. The slow path therefore never clears OWNED under the queue's lock, which it
+ *   would have to release afterwards. The waiter that it wakes stays valid until weft_waiter_complete. An unlock that
+ *   hands the mutex over accesses it for the last time before the new owner can run.
  */
 #include "os/os.h"
 #include "sync/queue.h"
@@ -53,14 +54,14 @@ bool weft__mutex_barge(weft_mutex_t *m, weft_coro_t *owner)
 	do
 		if (state & OWNED)
 			return false;
-	/* Acquire: pairs with the release that freed it, here or in weft_mutex_unlock. */
+	/* Acquire: pairs with the release that freed the mutex, here or in weft_mutex_unlock. */
 	while (
 	    !__atomic_compare_exchange_n(&m->state, &state, state | OWNED, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
 	set_owner(m, owner);
 	return true;
 }
 
-/* Under the queue's lock: `state` when the caller has locked the mutex, or is in the queue. */
+/* The caller holds the queue's lock. Returns the state after the caller has locked the mutex or joined the queue. */
 static uint32_t entered(const weft_mutex_t *m, uint32_t state, unsigned lost)
 {
 	if (lost)
@@ -76,7 +77,7 @@ bool weft__mutex_enter(weft_mutex_t *m, struct weft__queued *w, unsigned lost)
 
 	lock(&m->queue);
 	state = __atomic_load_n(&m->state, __ATOMIC_RELAXED);
-	/* Acquire: pairs with the release that freed it. */
+	/* Acquire: pairs with the release that freed the mutex. */
 	while (!__atomic_compare_exchange_n(&m->state, &state, entered(m, state, lost), false, __ATOMIC_ACQUIRE,
 					    __ATOMIC_RELAXED))
 		;
@@ -90,7 +91,8 @@ bool weft__mutex_enter(weft_mutex_t *m, struct weft__queued *w, unsigned lost)
 	return !(state & OWNED);
 }
 
-/* Wake the first in the queue. NULL: nobody waits. *state becomes the mutex's, or 0 if the mutex was handed over. */
+/* Wake the first waiter in the queue. NULL: nobody waits. *state is set to the mutex's state, or to 0 if the mutex was
+ * handed over. */
 static struct weft__place *wake_first(weft_mutex_t *m, uint32_t *state)
 {
 	struct weft__place *next;
@@ -106,7 +108,7 @@ static struct weft__place *wake_first(weft_mutex_t *m, uint32_t *state)
 	*state = OWNED | (m->queue.first ? WAITERS : 0) | (next && !hands_over ? WOKEN : 0);
 	if (!next && WEFT_CANARY(mutex_is_free_too_early))
 		*state = 0;
-	/* Relaxed: nobody gets the mutex by it. */
+	/* Relaxed: no task gets the mutex by this store. */
 	__atomic_store_n(&m->state, *state, __ATOMIC_RELAXED);
 	if (WEFT_CANARY(mutex_is_free_too_early))
 		weft__os_yield();
@@ -127,7 +129,7 @@ int weft__mutex_release(weft_mutex_t *m)
 			next = wake_first(m, &state);
 		if (!state)
 			break;
-		/* Release: pairs with who locks it next. */
+		/* Release: pairs with the acquire of the task that locks it next. */
 	} while (!__atomic_compare_exchange_n(&m->state, &state, state & ~(uint32_t)(OWNED | WEFT__MUTEX_MARKED), false,
 					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 	complete(next);

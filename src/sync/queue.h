@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* An object's queue of places. All but the locks: under the queue's lock. */
+/* An object's queue of places. The caller holds the queue's lock, except for lock(). */
 #ifndef WEFT_SRC_SYNC_QUEUE_H
 #define WEFT_SRC_SYNC_QUEUE_H
 
@@ -17,7 +17,8 @@ static inline __attribute__((always_inline)) void unlock(struct weft__queue *q)
 	weft__task_unlock(&q->lock);
 }
 
-/* A mistake, for tests: between a look and what follows from it others get the lock. Never in the library. */
+/* A deliberate fault for tests: between a check and the action that follows from it, other threads get the lock. Never
+ * in the library. */
 static inline void lose_the_lock(struct weft__queue *q, bool canary)
 {
 	if (canary) {
@@ -63,28 +64,28 @@ static inline void take_out(struct weft__queue *q, struct weft__place *place)
 	place->queued = false;
 }
 
-/* Has something else ended the wait, a cancellation or a deadline? Its place stays in the queue until the waiter runs
- * again. False: not yet, but it may at any time: only a claim tells. */
+/* Has a cancellation or a deadline ended the wait? Its place stays in the queue until the waiter runs again. False: not
+ * yet, but the wait may end at any time: only a claim tells. */
 static inline bool has_ended(const struct weft__place *place)
 {
 	/* Relaxed: the caller only wants to see claims that happened before its own call. */
 	return __atomic_load_n(&place->waiter->state, __ATOMIC_RELAXED) & WEFT__CLAIMED;
 }
 
-/* As weft_waiter_claim. */
+/* Like weft_waiter_claim. */
 static inline __attribute__((always_inline)) bool claim(const struct weft__place *place)
 {
 	weft_waiter_t *w = place->waiter;
 
-	/* Acquire: pairs with the release of weft_waiter_park, whose `wake` the claimer calls. */
+	/* Acquire: pairs with the release of weft_waiter_park: the claiming thread calls the waiter's `wake`. */
 	if (has_ended(place) || weft__waiter_become_here(w, WEFT__CLAIMED) & WEFT__CLAIMED)
 		return false;
 	w->result = place->index;
 	return true;
 }
 
-/* Like claim_first. Adds to *leaving the number of places that are taken out although their waits end otherwise, by a
- * deadline, a cancellation or another case of a select: their owners still lock the object to leave the queue. */
+/* Like claim_first. Adds to *leaving the number of places that this call removes although a deadline, a cancellation or
+ * another case of a select ends their waits: the owners of these places still lock the object to leave the queue. */
 static inline __attribute__((always_inline)) struct weft__place *claim_first_counting(struct weft__queue *q,
 										      size_t *leaving)
 {
@@ -101,8 +102,8 @@ static inline __attribute__((always_inline)) struct weft__place *claim_first_cou
 	return NULL;
 }
 
-/* Take the first whose wait nobody else ends; NULL: there is none. The caller completes place->waiter, at best when the
- * lock is released. */
+/* Remove the first place whose wait this thread can claim; NULL: there is none. The caller completes place->waiter,
+ * preferably after it has released the lock. */
 static inline struct weft__place *claim_first(struct weft__queue *q)
 {
 	size_t ignored = 0;
@@ -110,9 +111,9 @@ static inline struct weft__place *claim_first(struct weft__queue *q)
 	return claim_first_counting(q, &ignored);
 }
 
-/* The waiters of a crowd of tasks lie at equal distances, if the tasks were made, and began to wait, one after the
- * other. So fetch what lies as far from `bytes` as the eighth from here would lie from this place. It may be anything:
- * fetching never faults. */
+/* The waiters of a crowd of tasks have equal distances, if the tasks were made, and began to wait, one after the other.
+ * So prefetch the address whose distance from `bytes` is eight times the distance from this place to the next. It may
+ * be any address: a prefetch never faults. */
 static inline void fetch_ahead(const struct weft__place *place, const void *bytes)
 {
 	uintptr_t step = (uintptr_t)place->next - (uintptr_t)place;
@@ -120,16 +121,16 @@ static inline void fetch_ahead(const struct weft__place *place, const void *byte
 	__builtin_prefetch((const void *)((uintptr_t)bytes + 8 * step), 1);
 }
 
-/* What complete_all is about to touch. */
+/* Prefetch the lines that complete_all is about to touch. */
 static inline void fetch_waiters_ahead(const struct weft__place *place)
 {
 	const weft_waiter_t *waiter = place->waiter;
 
 	fetch_ahead(place, place);
 	fetch_ahead(place, waiter);
-	/* Acquire: pairs with weft_waiter_park. Before that the owner is still to be written. */
+	/* Acquire: pairs with weft_waiter_park. Before it, the waiter's owner may not have been written yet. */
 	if (__atomic_load_n(&waiter->state, __ATOMIC_ACQUIRE) & WEFT__PARKED) {
-		/* By numbers: a thread's waiter has no owner. */
+		/* By numbers, not pointers: a thread's waiter has no owner. */
 		uintptr_t owner = (uintptr_t)waiter->owner;
 
 		fetch_ahead(place, (const void *)(owner + offsetof(struct weft__task, shields)));
@@ -137,7 +138,7 @@ static inline void fetch_waiters_ahead(const struct weft__place *place)
 	}
 }
 
-/* Take all whose waits nobody else ends: a list by `next`. Counts as claim_first_counting does. */
+/* Remove all places whose waits this thread can claim: a list by `next`. Counts like claim_first_counting. */
 static inline struct weft__place *claim_all_counting(struct weft__queue *q, size_t *leaving)
 {
 	struct weft__place *all = NULL, **end = &all, *place;
@@ -162,7 +163,7 @@ static inline struct weft__place *claim_all(struct weft__queue *q)
 	return claim_all_counting(q, &ignored);
 }
 
-/* NULL is allowed. */
+/* `place` may be NULL. */
 static inline void complete(struct weft__place *place)
 {
 	if (!place)
@@ -183,7 +184,7 @@ static inline void complete_all(struct weft__place *place)
 	}
 }
 
-/* broadcast.c: the results of weft__broadcast_receive, but an item that is there stays for the next receive. */
+/* broadcast.c: the same results as weft__broadcast_receive, but an available item stays for the next receive. */
 int weft__broadcast_look(weft_receiver_t *r, void *item, struct weft__place *place) WEFT__HIDDEN;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Reader-writer locks. Invariant: the first in the queue whose wait has not ended cannot enter now. */
+/* Reader-writer locks. Invariant: the first place in the queue whose wait has not ended cannot enter now. */
 #include "sync/queue.h"
 
 static bool may_enter(const weft_rwlock_t *l, const void *writes)
@@ -16,8 +16,9 @@ static void count(weft_rwlock_t *l, weft_coro_t *writer)
 		l->readers++;
 }
 
-/* The first whose wait has not ended. Those before it are taken out: a writer whose wait was cancelled must not keep
- * readers out until it runs again. If a thread that steps the writer's runtime reads, that would be for ever. */
+/* The first place whose wait has not ended. Places before it are removed: a writer whose wait was cancelled must not
+ * keep readers out until it runs again. If the reader is the thread that steps the writer's runtime, the writer would
+ * never run again. */
 static struct weft__place *first_waiting(struct weft__queue *q)
 {
 	while (q->first && has_ended(q->first) && WEFT_NO_CANARY(ended_writers_keep_readers_out))
@@ -25,7 +26,7 @@ static struct weft__place *first_waiting(struct weft__queue *q)
 	return q->first;
 }
 
-/* Let in whoever can enter now, in order: a writer, or all readers up to the next writer. */
+/* Let in, in order, the places that can enter now: a writer, or all readers up to the next writer. */
 static struct weft__place *let_in(weft_rwlock_t *l)
 {
 	struct weft__place *all = NULL, **end = &all, *place;
