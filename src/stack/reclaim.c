@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The memory of slots that are kept for reuse is taken away where somebody needs it more. The slots stay where they are
- * kept, in bins of any thread, at its hand, and in warm lists; who takes one out finds that it has no memory, and
- * prepares it again.
+ * The memory of cached slots is reclaimed when another slot needs it more. The slots stay in place, in bins and hands
+ * of any thread, and in warm lists; a thread that takes such a slot finds that it has no memory, and prepares it again.
  *
- * The fault handler must be able to do this, so nothing here takes a lock that ordinary code holds. And taking a slot
- * out of a bin must stay as cheap as it is, without an atomic instruction. So the two sides settle whose the slot is by
- * two bytes in it:
+ * The fault handler must be able to reclaim, so nothing here takes a lock that ordinary code holds. And taking a slot
+ * out of a bin must stay cheap, without an atomic instruction. So the two sides settle the ownership of the slot's
+ * memory by two bytes in it:
  *
- *	the thread that takes the slot:  kept = false;        if (memory != INTACT) wait or prepare
- *	the reclaimer:                   memory = CLAIMED;    membarrier;    if (kept) the memory is the reclaimer's
+ * 	the thread that takes the slot:  kept = false;           if (memory != INTACT) wait or prepare
+ * 	the reclaimer:                   memory = RECLAIMED;     membarrier;    if (kept) the memory is the reclaimer's
  *
- * Each writes its byte, then reads the other's. The membarrier stands for a fence in both: at least one of them sees
- * what the other wrote. If both do, the reclaimer lets go. It then says INTACT again, or DROPPED, for which the other
- * waits. A barrier costs microseconds, so slots are claimed many at once.
+ * Each side writes its byte, then reads the other byte. The membarrier replaces a fence in both: at least one side sees
+ * the other side's store. If both do, the reclaimer releases its claim. When it is done it stores INTACT, or DROPPED,
+ * for which the other side waits. A barrier costs microseconds, so many slots are claimed at once.
  *
- * `kept` becomes true as the last thing that is done to the slot, before it is put into a bin.
+ * Storing true to `kept` is the last access to the slot before it is put into a bin.
  *
- * Rejected: locks in bins (an atomic instruction for each creation); not to count kept slots (the budget bounds memory,
- * and theirs is some); to keep nothing when the budget is short (threads that sleep keep what they have).
+ * Rejected: locks in bins (an atomic instruction for each creation); not to count cached slots (the budget bounds
+ * memory, and their memory is part of it); to cache nothing when the budget is short (threads that sleep keep their
+ * caches).
  */
 #define _GNU_SOURCE /* pthread_sigmask */
 
@@ -30,13 +30,13 @@
 
 enum { CLAIMS = 64 };
 
-/* Signals are blocked while it is held, but for a fork: then its holder may come here once more. */
+/* Signals are blocked while a thread holds it, except during a fork: then the holder may call weft__reclaim again. */
 static char *_Atomic holder; /* an address of the thread's own */
 
 static struct {
 	struct weft__slot *slot[CLAIMS];
 	unsigned count;
-	/* Per policy: what weft__pool_came said before the last walk that found nothing. */
+	/* Per policy: the result of weft__pool_came before the last walk that found nothing. */
 	uint64_t in_vain[WEFT_POLICY_COUNT];
 } claims;
 
@@ -51,7 +51,7 @@ static void lock(void)
 {
 	char *nobody = NULL;
 
-	/* Acquire, release: what `claims` holds. */
+	/* Acquire, release: they order accesses to `claims`. */
 	while (!atomic_compare_exchange_weak_explicit(&holder, &nobody, me(), memory_order_acquire,
 						      memory_order_relaxed)) {
 		nobody = NULL;
@@ -64,17 +64,17 @@ static void unlock(void)
 	atomic_store_explicit(&holder, NULL, memory_order_release);
 }
 
-/* A fork must not happen while slots are claimed. This lock is the last that a fork takes, because a thread that holds
- * one of the others may have a fault. */
+/* A fork must not happen while slots are claimed. This lock is the last lock that a fork takes, because a thread that
+ * holds another lock may have a fault. */
 __attribute__((constructor(101))) static void survive_fork(void)
 {
 	(void)pthread_atfork(lock, unlock, unlock);
 }
 
 /*
- * The slot whose memory the reclaimer is dropping now; else NULL. `memory` says DROPPED as soon as the kernel has
- * cleared the page's entry, but until madvise returns another processor may still write to the page that was there.
- * A thread that used the slot meanwhile, and then ran on that processor, would lose what it wrote.
+ * The slot whose memory the reclaimer is discarding now; else NULL. `memory` reads as DROPPED as soon as the kernel has
+ * cleared the page's entry, but until madvise returns another processor may still write to the previous page. A thread
+ * that used the slot meanwhile, and then ran on that processor, would lose its stores.
  */
 static struct weft__slot *_Atomic dropping;
 
@@ -96,7 +96,7 @@ static size_t drop(struct weft__slot *slot)
 	const struct weft__policy *how = weft__policies[slot->policy];
 	size_t bytes;
 
-	/* Relaxed: whoever sees the slot's memory as DROPPED sees it after the system call below began. */
+	/* Relaxed: a thread that reads DROPPED from `memory` reads it after the system call below began. */
 	atomic_store_explicit(&dropping, slot, memory_order_relaxed);
 	bytes = how->discard(how, slot);
 	atomic_store_explicit(&dropping, NULL, memory_order_release); /* pairs with the acquire in weft__slot_settle */
@@ -113,7 +113,8 @@ static bool claim(struct weft__slot *slot)
 	return claims.count < CLAIMS;
 }
 
-/* Release: pairs with weft__slot_settle. Who took the slot may have given it to the arena without waiting for us. */
+/* Release: pairs with weft__slot_settle. The thread that took the slot may have returned it to the arena without
+ * waiting for the reclaimer. */
 static void end_claim(struct weft__slot *slot, uint8_t memory)
 {
 	uint8_t claimed = WEFT__RECLAIMED;
@@ -122,7 +123,7 @@ static void end_claim(struct weft__slot *slot, uint8_t memory)
 						memory_order_relaxed);
 }
 
-/* The slot is claimed, and the barrier was since. Bytes. */
+/* The slot was claimed before the last barrier. Returns the bytes. */
 static size_t take_memory(struct weft__slot *slot)
 {
 	size_t bytes;
@@ -133,7 +134,7 @@ static size_t take_memory(struct weft__slot *slot)
 		return 0;
 	}
 	bytes = drop(slot);
-	/* What was dropped reads as zeros, and they say so already; but memory that is locked stays what it was. */
+	/* Discarded memory reads as zeros, which is DROPPED already; but locked memory keeps its contents. */
 	if (atomic_load_explicit(&slot->memory, memory_order_relaxed) == WEFT__RECLAIMED)
 		end_claim(slot, WEFT__DROPPED);
 	return bytes;
@@ -141,7 +142,8 @@ static size_t take_memory(struct weft__slot *slot)
 
 static size_t reclaim(weft_policy_t policy, size_t bytes)
 {
-	/* Who wants all of it comes seldom, and for policies whose threads do not wait for who looks at their hands. */
+	/* Callers that want all memory are rare, and use policies whose threads do not wait for threads that read their
+	 * hands. */
 	uint64_t came = bytes == SIZE_MAX ? 0 : weft__pool_came(policy);
 	size_t found = 0;
 
