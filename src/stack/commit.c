@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * commit: the slot is closed but for its top; the fault handler opens it downwards.
+ * commit: the slot is closed except for its top; the fault handler opens it downwards.
  *
- * Each fault opens everything from what is open down to the faulting page (a system call may touch the buffer in
- * between, and would not fault but fail), and then as much as coroutines of the same function needed before
- * (needs.c). If nothing is known about them, it opens as much again as is open already: n pages cost log2(n) faults.
- * The budget of the whole process is charged with what is open. A slot that is kept for reuse stays open, so warm
- * stacks never fault; when the budget is spent, kept slots lose their memory, whoever keeps them (reclaim.c).
+ * Each fault opens everything from `open` down to the faulting page (a system call may touch the buffer in between, and
+ * would not fault but fail), and then as much as coroutines of the same function needed before (needs.c). If nothing is
+ * known about them, it opens as much again as is open already: n pages cost log2(n) faults. The open bytes are charged
+ * to the budget of the whole process. A slot that is cached for reuse stays open, so warm stacks never fault; when the
+ * budget is spent, cached slots lose their memory, in whichever thread's cache they are (reclaim.c).
  *
- * A page is closed in one of two ways. By a guard: a touch is a signal, and the handler opens. Or, where WEFT_COMMIT
- * asks for it, by being missing in a range that is watched (userfaultfd): a touch puts the thread to sleep, and a
- * thread of ours opens; system calls may touch such pages, too. What that thread cannot decide, since only the thread
- * that faulted can reclaim or fail, it closes by a guard and leaves to the signal. The record's page is always there:
- * that thread reads it. In the child of a fork, which has no such thread, guards close everything.
+ * A page is closed in one of two ways. By a guard: a touch raises a signal, and the handler opens the page. Or, if
+ * WEFT_COMMIT asks for it, by being missing in a watched range (userfaultfd): a touch puts the thread to sleep, and a
+ * thread of the library opens the page; system calls may touch such pages, too. Some faults that thread cannot resolve,
+ * since only the faulting thread can reclaim or fail: it closes the page by a guard and leaves the fault to the signal.
+ * The record's page is always present, because that thread reads it. In the child of a fork, which has no such thread,
+ * guards close everything.
  *
- * Two threads may fault in one slot (one runs on it, another writes through a pointer into it). `open` is moved by
- * compare-and-swap before the pages are opened; `opening` says that somebody is between the two, and whoever faults
- * above `open` meanwhile just tries again. The child of a fork may have a slot that a thread of the parent was opening:
- * there whoever faults opens what should be open.
+ * Two threads may fault in one slot (one runs on it, another thread writes through a pointer into it). `open` is moved
+ * by compare-and-swap before the pages are opened; `opening` says that a thread is between the two steps, and a thread
+ * that faults above `open` meanwhile retries. The child of a fork may have a slot that a thread of the parent was
+ * opening: a thread of the child that faults there opens the pages that should be open.
  */
 #define WEFT__PART_FAILING
 #include "internal/signal_safe_lock.h"
@@ -30,10 +31,10 @@
 
 enum {
 	FIRST = 2 * WEFT__PAGE,	   /* open from the start */
-	LARGEST_STEP = 256 * 1024, /* opened beyond what the fault needs */
-	RECLAIM = 64 * 1024,	   /* taken from kept slots at least, if they have so much */
-	AHEAD = 64 * FIRST,	   /* with less left, slots are prepared one by one */
-	/* Beyond the budget, for coroutines that end: see weft/defer.h. */
+	LARGEST_STEP = 256 * 1024, /* opened beyond the need of the fault */
+	RECLAIM = 64 * 1024,	   /* taken from cached slots at least, if they have so much */
+	AHEAD = 64 * FIRST,	   /* if less of the budget is left, slots are prepared one by one */
+	/* Beyond the budget, for coroutines that are ending: see weft/defer.h. */
 	RESERVE = 512 * 1024,
 	RESERVE_OF_EACH = 64 * 1024,
 };
@@ -58,7 +59,7 @@ static bool try_charge(size_t bytes, size_t beyond)
 	return true;
 }
 
-/* Slots that are kept for reuse have their memory as long as nobody needs it. */
+/* Cached slots keep their memory until it is needed elsewhere. */
 static bool charge(size_t bytes)
 {
 	while (!try_charge(bytes, 0))
@@ -79,7 +80,7 @@ static void give_back(size_t bytes)
 	atomic_fetch_sub_explicit(&charged, bytes, memory_order_relaxed);
 }
 
-/* Before the first charge, so that the fault handler finds it decided. */
+/* Called before the first charge, so that the fault handler finds the budget decided. */
 static void decide_budget(void)
 {
 	size_t undecided = 0;
@@ -100,10 +101,10 @@ size_t weft_set_budget(size_t bytes)
 
 static bool by_missing; /* pages are closed by being missing; decided before the first span is mapped */
 
-/* The slot that has a page closed now: see leave_to_signal. */
+/* The slot in which a page is being closed: see leave_to_signal. */
 static struct weft__slot *_Atomic closing;
 
-/* Only after `open` was moved, if the slot is in use. */
+/* For a slot in use: only after `open` was moved. */
 static int open_pages(const struct weft__slot *slot, char *start, size_t bytes)
 {
 	int error;
@@ -114,8 +115,8 @@ static int open_pages(const struct weft__slot *slot, char *start, size_t bytes)
 	return !error && by_missing ? weft__missing_supply(start, bytes) : error;
 }
 
-/* Without the record's page the thread that answers would wait for itself. The kernel has memory for a page of zeros
- * again as soon as it has any. */
+/* Supply the record's page again: without it the thread that answers faults would wait for itself. The kernel will have
+ * memory for a page of zeros soon. */
 static void commit_dropped(struct weft__slot *slot)
 {
 	while (by_missing && weft__missing_supply(weft__page_of(slot), WEFT__PAGE))
@@ -134,7 +135,7 @@ static char *commit_lowest_written(const struct weft__slot *slot)
 
 static size_t opened(const struct weft__slot *slot)
 {
-	/* Relaxed: only asked of slots that nobody else uses. */
+	/* Relaxed: only called for slots that no other thread uses. */
 	return (size_t)(weft__slot_end(slot) - atomic_load_explicit(&slot->open, memory_order_relaxed));
 }
 
@@ -161,7 +162,7 @@ static int commit_prepare(const struct weft__policy *self, struct weft__slot *sl
 	}
 	slot->chunk.low = low;
 	slot->chunk.limit = NULL;
-	atomic_store_explicit(&slot->open, open, memory_order_relaxed); /* nobody else knows the slot yet */
+	atomic_store_explicit(&slot->open, open, memory_order_relaxed); /* no other thread knows the slot yet */
 	return 0;
 }
 
@@ -172,14 +173,16 @@ static size_t commit_discard(const struct weft__policy *self, struct weft__slot 
 
 	(void)self;
 	weft__needs_before_drop(slot);
-	/* The pages stay accessible until the slot is prepared again: a stale pointer may still ask the object. */
+	/* The pages stay accessible until the slot is prepared again: code may still read the object through a stale
+	 * pointer. */
 	weft__os_drop(open, bytes);
 	commit_dropped(slot);
 	give_back(bytes);
 	return bytes;
 }
 
-/* A fault moves `open` meanwhile only if a signal's handler runs on this stack, or somebody writes below its end. */
+/* A fault moves `open` meanwhile only if a signal handler runs on this stack, or a thread writes below the stack's
+ * end. */
 static size_t commit_trim(struct weft__slot *slot, char *to)
 {
 	char *open = atomic_load_explicit(&slot->open, memory_order_relaxed);
@@ -191,7 +194,7 @@ static size_t commit_trim(struct weft__slot *slot, char *to)
 	return (size_t)(to - open);
 }
 
-/* The slot is for a thread, which nobody resumes who could be told that it cannot grow. */
+/* The slot is for a thread: there is no resumer that could learn that the stack cannot grow. */
 static int commit_fill(struct weft__slot *slot)
 {
 	char *open = atomic_load_explicit(&slot->open, memory_order_relaxed), *low = slot->chunk.low;
@@ -202,7 +205,7 @@ static int commit_fill(struct weft__slot *slot)
 		give_back((size_t)(open - low));
 		return -ENOMEM;
 	}
-	atomic_store_explicit(&slot->open, low, memory_order_relaxed); /* nobody else uses it */
+	atomic_store_explicit(&slot->open, low, memory_order_relaxed); /* no other thread uses it */
 	return 0;
 }
 
@@ -222,7 +225,7 @@ static size_t needed_before(struct weft__slot *slot, const char *page)
 		   : 0;
 }
 
-/* Where `open` should be for `page` to be usable: at least there, at most at `low`. `needed`: see above. */
+/* The new value of `open` for `page` to be usable: at most at `page`, at least `low`. `needed`: see needed_before. */
 static char *next_open(const struct weft__slot *slot, char *open, char *page, size_t needed)
 {
 	size_t step = (size_t)(weft__slot_end(slot) - open);
@@ -235,7 +238,8 @@ static char *next_open(const struct weft__slot *slot, char *open, char *page, si
 	return (size_t)(page - slot->chunk.low) > step ? page - step : slot->chunk.low;
 }
 
-/* A coroutine that ends, and whose cleanup needs more stack, may go beyond the budget: a bit, and together not far. */
+/* A coroutine that is ending, and whose cleanup needs more stack, may exceed the budget by a little, and all such
+ * coroutines together by RESERVE. */
 static bool borrow(struct weft__slot *slot, size_t bytes)
 {
 	uint32_t borrowed = atomic_load_explicit(&slot->borrowed, memory_order_relaxed);
@@ -243,12 +247,13 @@ static bool borrow(struct weft__slot *slot, size_t bytes)
 	if (!weft__owner_ends(atomic_load_explicit(&slot->owner, memory_order_relaxed)) ||
 	    bytes > RESERVE_OF_EACH - borrowed || !try_charge(bytes, RESERVE))
 		return false;
-	/* Relaxed: who writes into a stack that another runs on may have it borrow once more. */
+	/* Relaxed: a thread that writes into a stack on which another thread runs may cause a second borrowing. */
 	atomic_store_explicit(&slot->borrowed, borrowed + (uint32_t)bytes, memory_order_relaxed);
 	return true;
 }
 
-/* Charge, or with less than the whole step if that is all the budget has. Not `here`: without the memory of others. */
+/* Charge the whole step, or only the part down to `page` if the budget has no more. Not `here`: without reclaiming
+ * memory of cached slots. */
 static bool charge_from(struct weft__slot *slot, char *open, char **to, char *page, bool here)
 {
 	bool good = here ? charge((size_t)(open - *to)) : try_charge((size_t)(open - *to), 0);
@@ -264,7 +269,7 @@ static bool charge_from(struct weft__slot *slot, char *open, char **to, char *pa
 	return good || borrow(slot, (size_t)(open - page));
 }
 
-/* The fault is above `open`, where a thread that the fork took away was about to open pages. */
+/* The fault is above `open`, where a thread of the parent process was about to open pages. */
 static enum weft__fault open_in_its_place(struct weft__slot *slot)
 {
 	char *open = atomic_load(&slot->open);
@@ -274,7 +279,7 @@ static enum weft__fault open_in_its_place(struct weft__slot *slot)
 
 WEFT__BRINGS(weft__fault_spent);
 
-/* `here`: by the thread that faulted. */
+/* `here`: called by the thread that faulted. */
 static enum weft__fault open_for(struct weft__slot *slot, char *address, bool here)
 {
 	char *page = weft__page_of(address);
@@ -285,7 +290,8 @@ static enum weft__fault open_for(struct weft__slot *slot, char *address, bool he
 	if (address < slot->chunk.low)
 		return WEFT__FAULT_RESERVATION;
 	needed = needed_before(slot, page);
-	/* Sequentially consistent: whoever sees `open` moved also sees `opening` raised until the pages are there. */
+	/* Sequentially consistent: a thread that sees `open` moved also sees `opening` raised until the pages are
+	 * there. */
 	atomic_fetch_add(&slot->opening, 1);
 	open = atomic_load(&slot->open);
 	while (address < open) {
@@ -296,8 +302,8 @@ static enum weft__fault open_for(struct weft__slot *slot, char *address, bool he
 		}
 		if (atomic_compare_exchange_strong(&slot->open, &open, to)) {
 			if (open_pages(slot, to, (size_t)(open - to))) {
-				/* The kernel has no memory for it, or no mapping. Nobody can have used the pages
-				 * meanwhile, so that taking `open` back is safe unless it moved on. */
+				/* The kernel has no memory for it, or no mapping. No thread can have used the pages
+				 * meanwhile, so that restoring `open` is safe unless it moved on. */
 				if (atomic_compare_exchange_strong(&slot->open, &to, open))
 					give_back((size_t)(open - to));
 				result = WEFT__FAULT_MEMORY;
@@ -322,10 +328,10 @@ static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
 /* ---- missing pages --------------------------------------------------------------------------------------------- */
 
 /*
- * The thread that faulted goes on by a signal: it may reclaim, or its coroutine fails. Another thread may open the
- * page meanwhile and write to it, and a guard would drop that. It moves `open`, then looks at `closing`; here it is
- * the other way round. So one of the two sees the other: the other thread waits for the guard and removes it, or
- * there is none.
+ * The faulting thread must handle the fault in a signal: it may reclaim, or its coroutine fails. Another thread may
+ * open the page meanwhile and write to it, and a guard would discard that data. That thread moves `open`, then reads
+ * `closing`; this function stores `closing`, then reads `open`. So one of the two sees the other's store: the other
+ * thread waits for the guard and removes it, or no guard is set.
  */
 static void leave_to_signal(struct weft__slot *slot, char *page)
 {
@@ -339,7 +345,7 @@ static void leave_to_signal(struct weft__slot *slot, char *page)
 static void supply(char *page)
 {
 	if (weft__missing_supply(page, WEFT__PAGE))
-		weft__missing_wake(page, WEFT__PAGE); /* there may be memory when it is touched again */
+		weft__missing_wake(page, WEFT__PAGE); /* there may be memory when the page is touched again */
 }
 
 static void answer_missing(char *page)
@@ -347,14 +353,15 @@ static void answer_missing(char *page)
 	struct weft__slot *slot = weft__arena_find(page);
 	enum weft__fault result = WEFT__FAULT_FOREIGN;
 
-	/* A stray pointer touched a page of no slot; or the page is the record's, which whoever dropped it supplies,
-	 * too; or it is open. */
+	/* A stray pointer touched a page of no slot; or the page is the record's, which the thread that discarded it
+	 * supplies, too; or the page is open. */
 	if (!slot || page >= weft__page_of(slot) || page >= atomic_load(&slot->open) ||
 	    WEFT_CANARY(missing_pages_are_free)) {
 		supply(page);
 		return;
 	}
-	/* Nobody's stack: the signal tells, and ends the process. Acquire: pairs with the owner's release. */
+	/* A stack without owner: the signal reports that, and ends the process. Acquire: pairs with the owner's
+	 * release. */
 	if (atomic_load_explicit(&slot->owner, memory_order_acquire))
 		result = open_for(slot, page, false);
 	if (result == WEFT__FAULT_OPENED)

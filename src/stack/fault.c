@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The one handler of SIGSEGV and SIGBUS. From the fault's address it finds the slot by arithmetic, asks the policy what
- * the fault means, and acts:
+ * The single handler of SIGSEGV and SIGBUS. From the fault's address it computes the slot, asks the policy for the
+ * meaning of the fault, and acts:
  *   opened      return; the instruction runs again
- *   probe       a store that asks for more stack: go to where its prologue jumps to __morestack
+ *   probe       a store that asks for more stack: continue where its prologue jumps to __morestack
  *   overflow    one line, then the default action: the process ends with a core at the faulting instruction
  *   spent       the coroutine fails: the interrupted thread continues in its resumer (coro layer)
- *   foreign     the handler that was installed before ours; SIG_DFL is restored, so that the fault ends the process
- * It takes no lock, allocates nothing, and runs on the thread's alternate stack whoever made that.
+ *   foreign     call the handler that was installed before this one; if it was SIG_DFL, restore it, so that the fault
+ *               ends the process
+ * It takes no lock, allocates nothing, and runs on the thread's alternate stack, whether the library or the program
+ * made that.
  */
 #define _GNU_SOURCE /* registers of a signal context, mmap flags */
 
@@ -29,24 +31,25 @@
 static atomic_size_t faults, probes;
 _Atomic(const struct weft__fault_above *) weft__fault_above;
 
-/* A fault above `open` with nobody opening is one that lost a race, at most a few times in a row. */
+/* A fault above `open` while no thread opens pages has lost a race. That happens at most a few times in a row. */
 static __thread struct {
 	void *address;
 	unsigned count;
 } raced __attribute__((tls_model("initial-exec")));
 
-/* ---- handlers of others ---------------------------------------------------------------------------------- */
+/* ---- other handlers ---------------------------------------------------------------------------------------- */
 
 /*
- * Our handler exists three times. When the program has put its own in place of the first, the second is installed, and
- * hands on to the program's; that may hand on to the first, which hands on to what was there at the beginning. So no
- * chain is a circle. The levels are SIGSEGV's; SIGBUS has only the first.
+ * The library's handler exists three times. If the program replaces the first, the second is installed, and calls the
+ * program's handler; that may call the first, which calls the handler that was installed at the beginning. So no chain
+ * is a circle. The levels are for SIGSEGV; SIGBUS has only the first.
  */
 enum { LEVELS = 3, SIGNALS = 2, COPIES = 4 };
 
 static const int numbers[SIGNALS] = {SIGSEGV, SIGBUS};
 
-/* What a level hands on to. Written beside the copy in use, which a fault on another thread may be reading. */
+/* The next handler of each level. Written to a copy that is not in use, because a fault on another thread may be
+ * reading the current copy. */
 static struct {
 	struct sigaction copies[COPIES];
 	atomic_uint writes, newest;
@@ -76,7 +79,8 @@ static void die_by_default(int signal, const siginfo_t *info)
 	memset(&action, 0, sizeof action);
 	action.sa_handler = SIG_DFL;
 	sigaction(signal, &action, NULL);
-	/* A fault happens again by itself. A signal that was sent does not, nor does the lack of room for a handler. */
+	/* A fault happens again by itself. A signal that was sent does not, nor does a signal for whose handler there
+	 * was no room. */
 	if (info->si_code <= 0 || info->si_code == SI_KERNEL)
 		syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), signal);
 }
@@ -86,8 +90,9 @@ static bool is_none(const struct sigaction *action)
 	return !(action->sa_flags & SA_SIGINFO) && (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN);
 }
 
-/* A handler that is installed twice may have been told to hand on to itself. `frame` tells a call from such a handler
- * from the next fault after one that left it by siglongjmp: the kernel puts that where the last one was. */
+/* A handler that is installed twice may call itself as the next handler. `frame` distinguishes a call from such a
+ * handler from the next fault after a handler that was left by siglongjmp: the kernel puts the frame of that fault at
+ * the same place. */
 static bool is_circle(int level, const void *context)
 {
 	static __thread struct {
@@ -114,7 +119,7 @@ static void hand_on(int level, int signal, siginfo_t *info, void *context)
 			die_by_default(signal, info);
 		return;
 	}
-	/* The mask the handler asked for, as far as ours differs. */
+	/* Set the mask that the handler asked for, as far as it differs from the mask of this handler. */
 	pthread_sigmask(SIG_BLOCK, &old->sa_mask, &mask);
 	if (old->sa_flags & SA_NODEFER) {
 		sigset_t self;
@@ -164,7 +169,7 @@ static WEFT__COLD char *start_of(const struct weft__slot *slot)
 	return weft__slot_start(slot);
 }
 
-/* A size where the frame that reaches down to `lowest` fits: at least twice the one that did not do. */
+/* A size for which the frame that reaches down to `lowest` fits: at least twice the size that did not suffice. */
 static void line_remedy(struct weft__line *line, const struct weft__slot *slot, const void *owner, const char *lowest)
 {
 	const struct weft__fault_above *above = atomic_load(&weft__fault_above);
@@ -185,7 +190,7 @@ static void line_remedy(struct weft__line *line, const struct weft__slot *slot, 
 	weft__line_text(line, "K");
 }
 
-/* Linked stacks: is it a stack for code that is not compiled for them? */
+/* Linked stacks: is it a stack for code without checks? */
 static bool is_system_stack(const struct weft__slot *slot, const void *owner)
 {
 	const struct weft_link *link = owner;
@@ -245,7 +250,7 @@ static void report_stray(const struct weft__slot *slot, const void *owner, const
 	weft__line_write(&line);
 }
 
-/* The kernel has dropped the signal, and nobody can know which it was. */
+/* The kernel has dropped the signal, and its number is lost. */
 static void report_no_room(const struct weft__slot *slot, const void *running)
 {
 	struct weft__line line;
@@ -257,11 +262,11 @@ static void report_no_room(const struct weft__slot *slot, const void *running)
 	weft__line_write(&line);
 }
 
-/* ---- whose fault it is ----------------------------------------------------------------------------------------- */
+/* ---- which stack caused the fault ------------------------------------------------------------------------------ */
 
 /*
- * A frame that does not fit is below the stack pointer, or not far: probes, the red zone, a call's return address. What
- * else is touched in a guard is a pointer's doing. A signal handler on the alternate stack has no frames here.
+ * A frame that does not fit is below the stack pointer, or near it: probes, the red zone, a call's return address.
+ * Other touches of a guard come from a wrong pointer. A signal handler on the alternate stack has no frames here.
  */
 enum { NEAR = 2 * WEFT__PAGE };
 
@@ -272,7 +277,7 @@ static bool is_near(const char *address, const ucontext_t *context)
 	return !weft__context_on_alt_stack(context) && (uintptr_t)sp <= (uintptr_t)address + NEAR;
 }
 
-/* Did the running stack's frames step over its guard, and touch what lies further down? */
+/* Did the running stack's frames skip its guard, and touch memory further down? */
 static bool stepped_over(const struct weft__slot *running, const char *address, const ucontext_t *context)
 {
 	const size_t furthest = (size_t)1 << 30;
@@ -282,7 +287,7 @@ static bool stepped_over(const struct weft__slot *running, const char *address, 
 	       address < start_of(running) && is_near(address, context);
 }
 
-/* The arena does not know memory of the caller's. */
+/* The arena does not contain memory of the caller's. */
 static bool is_on(const struct weft__slot *slot, const char *sp)
 {
 	return weft__is_callers(slot) ? sp >= slot->chunk.low && sp < (const char *)slot : weft__arena_find(sp) == slot;
@@ -300,7 +305,7 @@ static bool lacked_room(const siginfo_t *info, const struct weft__slot *running,
 
 static bool lost_a_race(struct weft__slot *slot, void *address)
 {
-	/* Pairs with the counting in commit_fault, where a thread that was lost in a fork is counted for ever. */
+	/* Pairs with the counting in commit_fault, in which a thread that a fork lost stays counted forever. */
 	if (atomic_load(&slot->opening) && !weft__os_lost_threads()) {
 		weft__os_yield();
 		return true;
@@ -335,7 +340,7 @@ static bool probe(const struct weft__slot *slot, const char *address, ucontext_t
 
 static enum answer answer(struct weft__slot *slot, char *address, ucontext_t *context)
 {
-	/* Acquire: the owner's name and number were written before it was set. */
+	/* Acquire: the owner's name and number were written before `owner` was set. */
 	void *owner = atomic_load_explicit(&slot->owner, memory_order_acquire);
 	const struct weft__slot *frames;
 	const void *running;
@@ -370,7 +375,7 @@ static enum answer answer(struct weft__slot *slot, char *address, ucontext_t *co
 	return NOT_OURS;
 }
 
-/* A slot that lost its memory reads as zeros, as an object that was never made does: a resume jumps to address 0. */
+/* A slot that lost its memory reads as zeros, like an object that was never made: a resume jumps to address 0. */
 static bool resumed_deleted(const siginfo_t *info, ucontext_t *context)
 {
 	void *k;
@@ -382,7 +387,8 @@ static bool resumed_deleted(const siginfo_t *info, ucontext_t *context)
 	return true;
 }
 
-/* A coroutine whose function is NULL jumps to address 0 when it is first resumed. A creation does not ask. */
+/* A coroutine whose function is NULL jumps to address 0 when it is first resumed. A creation does not check the
+ * function. */
 static bool called_null(const siginfo_t *info, ucontext_t *context, const void *running)
 {
 	char *sp = weft__context_sp(context);
@@ -396,7 +402,8 @@ static bool called_null(const siginfo_t *info, ucontext_t *context, const void *
 	return true;
 }
 
-/* Debug builds look at the pointer. Here the code around the fault tells a resume from other uses of NULL. */
+/* In debug builds a resume checks the pointer. Here the code around the fault distinguishes a resume from other uses of
+ * NULL. */
 static bool resumed_null(const siginfo_t *info, const ucontext_t *context)
 {
 	unsigned char code[2 * WEFT__CODE_AROUND];
@@ -406,7 +413,7 @@ static bool resumed_null(const siginfo_t *info, const ucontext_t *context)
 	       weft__is_resume(code, weft__os_read(code, pc - WEFT__CODE_AROUND, sizeof code));
 }
 
-/* The same for a resumption that is NULL. */
+/* Like resumed_null, for a resumption that is NULL. */
 static bool used_null(const siginfo_t *info, ucontext_t *context)
 {
 	unsigned char code[WEFT__CODE_OF_USE];
@@ -478,7 +485,7 @@ static enum answer decide(siginfo_t *info, void *context)
 		return REPORTED;
 	if (resumed_deleted(info, context) || called_null(info, context, running) || used_null(info, context))
 		return DONE;
-	if (resumed_null(info, context)) /* a handler of the program's may know what to do */
+	if (resumed_null(info, context)) /* a handler of the program's may still recover */
 		weft__owner_report_null();
 	return overflowed_alt_stack(info) ? REPORTED : NOT_OURS;
 }
@@ -506,7 +513,7 @@ bool weft__fault_handle(int number, siginfo_t *info, void *context)
 	return result != NOT_OURS;
 }
 
-/* ---- being the first that is asked ---------------------------------------------------------------------------- */
+/* ---- staying the first handler that is called ------------------------------------------------------------------- */
 
 static void first(int signal, siginfo_t *info, void *context)
 {
@@ -526,7 +533,7 @@ static void third(int signal, siginfo_t *info, void *context)
 typedef void handler_t(int, siginfo_t *, void *);
 
 static handler_t *const handlers[LEVELS] = {first, second, third};
-static atomic_int level; /* of SIGSEGV's handlers: the highest ever installed */
+static atomic_int level; /* the highest installed level of handlers of SIGSEGV */
 static atomic_bool installed;
 
 static void install(int number, handler_t *handler)
@@ -540,7 +547,7 @@ static void install(int number, handler_t *handler)
 	sigaction(number, &action, NULL);
 }
 
-/* The level of ours, -1 of all others. */
+/* The level of a handler of the library, -1 for all other handlers. */
 static int level_of(const struct sigaction *action)
 {
 	for (int i = 0; i < LEVELS; i++)
@@ -552,10 +559,11 @@ static int level_of(const struct sigaction *action)
 static bool same(const struct sigaction *a, const struct sigaction *b)
 {
 	return a->sa_flags == b->sa_flags &&
-	       a->sa_handler == b->sa_handler; /* which share their place with sa_sigaction */
+	       a->sa_handler == b->sa_handler; /* which share their memory with sa_sigaction */
 }
 
-/* The level of our handler that is to stand before `theirs`: an old one if it did before. -1: none is left. */
+/* The level of the library's handler that must precede `theirs`: an old level if it preceded `theirs` before. -1: none
+ * is left. */
 static int level_before(const struct sigaction *theirs)
 {
 	int highest = atomic_load(&level);
@@ -588,8 +596,8 @@ static void report_replaced(void)
 	weft__line_write(&line);
 }
 
-/* The process of which a thread is putting a handler in front, else 0. In the child of a fork beside that, it is
- * another process, and no thread of the child's. */
+/* The process in which a thread is installing a handler, else 0. In the child of a concurrent fork the value names the
+ * parent, so no thread of the child is installing. */
 static atomic_int installing;
 
 static bool begin_to_install(void)
@@ -622,7 +630,7 @@ void weft__fault_ready(struct weft__thread *thread)
 	stay_in_front();
 }
 
-/* A handler that runs where the signal comes may need more stack. */
+/* A handler that runs on the interrupted stack may need more stack. */
 static void unblock_in_handlers(void)
 {
 	struct sigaction action;
@@ -643,8 +651,8 @@ void weft__fault_install(void)
 	struct sigaction action;
 
 	unblock_in_handlers();
-	/* The handler that was there before must be known before a fault can come. Ours is there in the child of a fork
-	 * in the middle of this. */
+	/* The handler that was there before must be known before a fault can come. In the child of a fork that
+	 * interrupts this, the library's handler is installed already. */
 	for (int i = 0; i < 2; i++) {
 		if (sigaction(numbers[i], NULL, &action) || level_of(&action) >= 0)
 			continue;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Stacks made of chunks: what segmented, lookahead and mmu share. Instrumented code finds, in one of three ways, that a
- * frame does not fit; all three end in __morestack (arch/x86_64_linked.S), and that here.
+ * Stacks made of chunks: code that segmented, lookahead and mmu share. Instrumented code finds, in one of three ways,
+ * that a frame does not fit; all three end in __morestack (arch/x86_64_linked.S), which calls this file.
  *
- *  1. A chunk is a slot of the arena, closed but for its top, as under `commit`. What does not fit is made to fit by
- *     opening more of the slot, as much again as is open; then nothing is linked, and the next call finds room. So
- *     there is no depth at which a call in a loop is slow (hot split).
- *  2. When the slot is spent, a chunk twice as large is linked, and kept when its frames return. Then assembly alone
- *     goes there and back. Behind a tiny chunk the first two are small: frames of a few calls do not take a page.
- *  3. Code that does not check is called on a system stack: a large contiguous slot, which each thread keeps one of.
- *  4. Functions here run on the thread's own small stack, so that a chunk needs to hold no more than what one frame
- *     without a check uses: WEFT_SLACK. A tiny chunk is 832 or 1216 bytes, its coroutine included. Nothing lies between
- *     such a chunk and the next, nor between small ones: WEFT_TINY_SLACK holds all that may be below their limit.
- * To reach: 1.06 of plain code; a hot split below 2 plain calls; first growth within 1.2 of overcommit (warm), 1.5
+ *  1. A chunk is a slot of the arena, closed except for its top, as under `commit`. If a frame does not fit, more of
+ *     the slot is opened, as much again as is open; then no chunk is linked, and the next call finds room. So there is
+ *     no depth at which a call in a loop is slow (hot split).
+ *  2. When the slot is used up, a chunk twice as large is linked, and cached when its frames return. From then on
+ *     assembly alone switches to it and back. Behind a tiny chunk the first two are small: frames of a few calls do not
+ *     take a page.
+ *  3. Code without checks is called on a system stack: a large contiguous slot, of which each thread caches one.
+ *  4. Functions here run on the thread's own small stack, so that a chunk needs no more room than a frame without a
+ *     check uses: WEFT_SLACK. A tiny chunk is 832 or 1216 bytes, its coroutine included. There is no gap between such a
+ *     chunk and the next, nor between small chunks: code below their limit uses at most WEFT_TINY_SLACK.
+ * Targets: 1.06 of plain code; a hot split below 2 plain calls; first growth within 1.2 of overcommit (warm), 1.5
  * (cold); 10^6 suspended coroutines at 900 bytes each.
  *
  * Memory is taken as it is needed and not against a budget; when the system has none the coroutine fails.
@@ -26,14 +27,14 @@
 
 enum {
 	FIRST = 2 * WEFT__PAGE,		/* open from the start */
-	LARGEST_STEP = 256 * 1024,	/* opened beyond what is needed */
+	LARGEST_STEP = 256 * 1024,	/* opened beyond the present need */
 	SMALLEST_LINKED = 32 * 1024,	/* chunks after the first */
-	LARGEST_LINKED = 1024 * 1024,	/* unless one frame needs more */
-	SYSTEM_BYTES = 8 * 1024 * 1024, /* what a main thread commonly has; reserved, not used */
-	FRAME = 256,			/* __morestack's own */
+	LARGEST_LINKED = 1024 * 1024,	/* unless a single frame needs more */
+	SYSTEM_BYTES = 8 * 1024 * 1024, /* the usual size for a main thread; reserved, not used */
+	FRAME = 256,			/* the frame of __morestack */
 };
 
-/* The assembly of this part (arch/x86_64_linked.S): that of every program names it by a weak reference. */
+/* The assembly of this part (arch/x86_64_linked.S); the rest of every program names it by a weak reference. */
 void weft__icall(void);
 __attribute__((used)) static void (*const assembly)(void) = weft__icall;
 
@@ -56,10 +57,11 @@ void weft__linked_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 static char *open_from(const struct weft__slot *slot)
 {
 	return atomic_load_explicit(&slot->open,
-				    memory_order_relaxed); /* moved by who runs on it, or a fault of theirs */
+				    /* moved by the thread that runs on it, or by that thread's fault */
+				    memory_order_relaxed);
 }
 
-/* Tiny, roomy or small, or memory of the caller's: all of it is open, and stays so. */
+/* Is the slot tiny, roomy or small, or memory of the caller's? All of it is open, and stays open. */
 static bool is_whole(const struct weft__slot *slot)
 {
 	return weft__class_shares_pages(slot->class);
@@ -71,7 +73,7 @@ static void set_open(struct weft__slot *slot, char *open)
 	slot->chunk.limit = open + WEFT_SLACK;
 }
 
-/* Where a slot is open from the start. */
+/* The address from which a slot is open at the start. */
 static char *first_open(char *low, char *end)
 {
 	return (size_t)(end - low) < FIRST ? low : end - FIRST;
@@ -114,7 +116,7 @@ size_t weft__linked_discard(const struct weft__policy *self, struct weft__slot *
 	return bytes;
 }
 
-/* Open the slot down to `to`, a page's start. Async-signal-safe. */
+/* Open the slot down to `to`, the start of a page. Async-signal-safe. */
 static bool open_down(struct weft__slot *slot, char *to)
 {
 	char *open = open_from(slot);
@@ -126,7 +128,8 @@ static bool open_down(struct weft__slot *slot, char *to)
 	return true;
 }
 
-/* Open it as far as `lowest`, and as much again as is open already; or only as far, if that is all there is. */
+/* Open the slot down to `lowest`, and as much again as is open already; or only down to `lowest`, if there is no more
+ * memory. */
 static bool open_for(struct weft__slot *slot, char *lowest)
 {
 	char *open = open_from(slot);
@@ -147,8 +150,8 @@ static bool open_for(struct weft__slot *slot, char *lowest)
 WEFT__BRINGS(weft__fault_spent);
 
 /*
- * A fault here is nothing that instrumented code does: a frame larger than the slack in code without checks, a signal
- * frame. As long as the slot lasts, it gets what it needs.
+ * Instrumented code does not fault here, but a frame larger than the slack in code without checks does, or a signal
+ * frame. The slot is opened for them as far as it reaches.
  */
 enum weft__fault weft__linked_fault(struct weft__slot *slot, char *address)
 {
@@ -161,8 +164,8 @@ enum weft__fault weft__linked_fault(struct weft__slot *slot, char *address)
 
 /* ---- stacks ---------------------------------------------------------------------------------------------------- */
 
-/* Arrays of variable length that did not fit. The newest is named by a word of the coroutine's that switches never look
- * at. AddressSanitizer's switches keep an address there, which is even: ours are odd. */
+/* Arrays of variable length that did not fit. A word of the coroutine's that switches never read names the newest.
+ * AddressSanitizer's switches keep an address in that word, which is even: ours are odd. */
 struct weft__array;
 
 static uintptr_t *word_of(struct weft_link *link)
@@ -199,12 +202,12 @@ static void give_slot(struct weft__chunk *chunk)
 {
 	struct weft__slot *slot = weft__slot_of(chunk);
 
-	/* Relaxed: as in the coroutine layer's own ending. */
+	/* Relaxed: as when the coroutine layer ends a coroutine. */
 	atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed);
 	weft__slot_give(slot);
 }
 
-/* The chunks kept for the next time. */
+/* Free the chunks that are cached for the next growth. */
 static void give_above(struct weft__chunk *chunk)
 {
 	struct weft__chunk *above = chunk->above, *next;
@@ -216,7 +219,7 @@ static void give_above(struct weft__chunk *chunk)
 	}
 }
 
-/* These belong to "heap", a part of its own. */
+/* These belong to "heap", which is a separate part. */
 __thread struct weft__block *weft__tls_blocks[WEFT_BLOCK_CLASSES] __attribute__((tls_model("initial-exec")));
 
 struct weft__block *weft__take_block(struct weft_link *self, size_t bytes)
@@ -229,7 +232,7 @@ void weft__give_block(struct weft__block *block)
 	weft__block_give(block);
 }
 
-/* `newer`: the chunk in use above this one, which is dealt with. */
+/* `newer`: the chunk in use above this chunk; the caller has freed it already. */
 static void give_kept(struct weft__chunk *chunk, const struct weft__chunk *newer)
 {
 	if (!is_block(chunk) && chunk->limit && chunk->above != newer)
@@ -255,7 +258,7 @@ void weft__chunks_end(struct weft_link *link, struct weft__slot *slot)
 	free_arrays(link, NULL);
 	for (; chunk; chunk = below) {
 		below = chunk->below;
-		if (slot && chunk == &slot->chunk) { /* the first */
+		if (slot && chunk == &slot->chunk) { /* the first chunk */
 			if (weft__unlikely(chunk->above != newer))
 				give_above(chunk);
 			chunk->above = NULL;
@@ -284,7 +287,7 @@ bool weft__chunks_have(const struct weft_link *link, const void *address)
 
 /* ---- growing ---------------------------------------------------------------------------------------------------- */
 
-/* Make the chunk's slot hold so many bytes below `from`. */
+/* Make room for `bytes` bytes below `from` in the chunk's slot. */
 static bool enlarge(struct weft__chunk *chunk, const char *from, size_t bytes)
 {
 	struct weft__slot *slot = weft__slot_of(chunk);
@@ -293,22 +296,22 @@ static bool enlarge(struct weft__chunk *chunk, const char *from, size_t bytes)
 	return !is_whole(slot) && room > bytes && open_for(slot, chunk->low + (room - bytes));
 }
 
-/* The second of them follows the first. */
+/* The slot is the second small chunk, behind a small one. */
 static bool is_last_small(const struct weft__slot *slot)
 {
 	return slot->class == WEFT__SMALL_CLASS && weft__slot_of(slot->chunk.below)->class == WEFT__SMALL_CLASS;
 }
 
-/* Is a small chunk to follow, and does it have room? Stores of `mmu` would find no end of it. */
+/* Should a small chunk follow, and does it have room? Stores of `mmu` would not detect its end. */
 static bool is_small_next(const struct weft__slot *slot, size_t need, size_t args)
 {
-	size_t lost = args ? WEFT_ARGUMENT_ALIGNMENT : 0; /* where their copy is aligned */
+	size_t lost = args ? WEFT_ARGUMENT_ALIGNMENT : 0; /* for the alignment of their copy */
 
 	return is_whole(slot) && weft__slot_bytes(slot) < WEFT__PAGE && !is_last_small(slot) &&
 	       need + args + lost <= WEFT__SMALL_ROOM && !weft__has_probes();
 }
 
-/* The size of the chunk after this one, if that is to be larger than a page; 0 if there is none so large. */
+/* The class of the next chunk, if that chunk must be larger than a page; 0 if no class is so large. */
 static unsigned next_class(const struct weft__slot *slot, size_t bytes)
 {
 	size_t size = 2 * weft__slot_bytes(slot);
@@ -331,7 +334,7 @@ static struct weft__slot *take(unsigned policy, unsigned class)
 	return weft__slot_take(&weft__thread()->bins[policy][class], &error);
 }
 
-/* A slot that holds so many bytes, slack included. */
+/* A slot with room for `bytes` bytes, slack included. */
 static struct weft__slot *take_large(const struct weft__slot *slot, size_t bytes)
 {
 	unsigned class = next_class(slot, bytes);
@@ -343,7 +346,7 @@ static struct weft__slot *take_large(const struct weft__slot *slot, size_t bytes
 	return NULL;
 }
 
-/* Memory of the caller's, and no more is wanted. */
+/* The stack is memory of the caller's, and must not grow beyond it. */
 static bool is_all_there_is(const struct weft__slot *slot)
 {
 	return weft__is_callers(slot) && weft__callers_of(slot)->is_all;
@@ -359,14 +362,14 @@ static struct weft__chunk *link_chunk(struct weft_link *self, size_t need, size_
 	give_above(current);
 	if (is_small_next(slot, need, args))
 		made = take(slot->policy, WEFT__SMALL_CLASS);
-	if (!made) /* or there is no span for small ones */
+	if (!made) /* or there is no span for small chunks */
 		made = take_large(slot, bytes);
 	if (!made)
 		return NULL;
 	made->frames = weft__frames_of(made, made->class);
 	made->chunk.below = current;
 	made->chunk.above = NULL;
-	/* Release: as the coroutine layer does. */
+	/* Release: as in the coroutine layer. */
 	atomic_store_explicit(&made->owner, self, memory_order_release);
 	current->above = &made->chunk;
 	weft__count_split((weft_policy_t)slot->policy);
@@ -403,7 +406,7 @@ static size_t close_below(struct weft__slot *slot, char *to)
 	return (size_t)(to - open);
 }
 
-/* What is open from the start stays so, because whoever prepares the slot again finds it without guards. */
+/* The part that was open at the start stays open, because a later prepare expects no guards there. */
 size_t weft__linked_trim(struct weft__slot *slot, char *to)
 {
 	char *first = first_open(slot->chunk.low, weft__slot_end(slot));
@@ -466,7 +469,7 @@ static void forget_owner(struct weft__thread *thread)
 	struct weft__chunk *idle = thread->system ? __atomic_load_n(thread->system, __ATOMIC_ACQUIRE) : NULL;
 	void *owner = (void *)forgotten;
 
-	/* Its thread may be about to use it for another coroutine, but for none that is being deleted. */
+	/* The thread may be about to use it for another coroutine, but not for a coroutine that is being deleted. */
 	if (idle)
 		atomic_compare_exchange_strong(&weft__slot_of(idle)->owner, &owner, NULL);
 }
@@ -485,11 +488,11 @@ void weft__chunks_cut(struct weft_link *self, char *sp)
 	struct weft__chunk *chunk = self->chunk, *newer = NULL, *below;
 
 	if (!weft__chunks_have(self, sp))
-		return; /* a signal handler's own business */
+		return; /* the frames of a signal handler's own stack */
 	for (; !has(chunk, sp); chunk = below) {
 		below = chunk->below;
 		give_kept(chunk, newer);
-		if (chunk->limit && !is_block(chunk)) /* kept for the next time */
+		if (chunk->limit && !is_block(chunk)) /* cached for the next growth */
 			newer = chunk;
 		else
 			give_chunk(chunk);
@@ -501,7 +504,7 @@ void weft__chunks_cut(struct weft_link *self, char *sp)
 /* ---- arrays -------------------------------------------------------------------------------------------------------
  * */
 
-/* In front of the array. `chunk` and `sp` say whose frame it belongs to. */
+/* Precedes the array. `chunk` and `sp` identify the frame that owns it. */
 struct weft__array {
 	struct weft__array *older;
 	const struct weft__chunk *chunk;
@@ -523,7 +526,7 @@ static bool is_dead(const struct weft_link *link, const struct weft__array *arra
 	return array->chunk == link->chunk ? array->sp < sp : chunk_is_gone(link, array->chunk);
 }
 
-/* Those of frames that returned; all if `sp` is NULL. */
+/* Free the arrays of frames that have returned; all arrays if `sp` is NULL. */
 static void free_arrays(struct weft_link *link, const char *sp)
 {
 	struct weft__array *array = newest(link);
@@ -571,5 +574,5 @@ void weft__linked_detach(struct weft__thread *thread)
 	weft__system_trim();
 	if (weft__blocks_detach)
 		weft__blocks_detach(thread);
-	weft__limit_ends(); /* a later thread may find what this one leaves there */
+	weft__limit_ends(); /* a later thread may find the values that this thread leaves there */
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Free slots. A thread takes from and gives to its own bins without a lock; a bin that runs empty or full exchanges
- * half its limit with the warm list of its class, as a batch, under a lock. What the warm list holds beyond its bound
- * loses its memory, and so does, once a second, half of what it did not need since: bursts are absorbed, idle
- * memory goes back, and nobody needs a background thread.
+ * Free slots. A thread takes slots from its own bins, and puts slots into them, without a lock. A bin that runs empty
+ * or full exchanges half its limit with the warm list of its class, as a batch, under a lock. Slots beyond the warm
+ * list's bound lose their memory, and so does, once a second, half of the slots that the list did not need since:
+ * bursts are absorbed, idle memory is returned to the kernel, and no background thread is needed.
  *
  * Rejected: one lock-free list per class (contended, and ABA needs wide compare-and-swap); counting touched pages on
  * every delete (a system call).
@@ -29,8 +29,8 @@ __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial
 __thread struct weft__hand weft__tls_hand __attribute__((tls_model("initial-exec")));
 
 /*
- * Slots that no thread keeps. There is room for all slots of the class that are not cold, so that giving one never
- * needs memory. `low_water`: the fewest slots since `checked`.
+ * Slots that no thread caches. There is room for all slots of the class that are not cold, so that putting a slot into
+ * the list never needs memory. `low_water`: the fewest slots since `checked`.
  */
 struct warm {
 	struct weft__slot **slots;
@@ -41,7 +41,7 @@ struct warm {
 /*
  * One mapping for the process, made when the first thread attaches and never unmapped. It has no pages until it is
  * used. If the system refuses it, that thread gets no record, so no coroutine exists that would need the reserve; the
- * next creation asks again.
+ * next creation tries again.
  */
 struct reserve {
 	struct warm warm[WEFT_POLICY_COUNT][WEFT__CLASSES];
@@ -51,18 +51,18 @@ struct reserve {
 static struct {
 	pthread_mutex_t lock;
 	struct reserve *_Atomic reserve;
-	size_t out[WEFT_POLICY_COUNT], high_water[WEFT_POLICY_COUNT]; /* slots that threads have, in use or in bins */
+	size_t out[WEFT_POLICY_COUNT], high_water[WEFT_POLICY_COUNT]; /* slots of threads, in use or in bins */
 	struct weft__thread *threads, *spare;			      /* attached; records that serve no thread */
-	struct weft__thread *_Atomic records;			      /* all there ever were */
-	size_t copied;						      /* by threads that ended */
-	uint64_t ids;						      /* that threads have been given */
+	struct weft__thread *_Atomic records;			      /* all records ever made */
+	size_t copied;						      /* by threads that have ended */
+	uint64_t ids;						      /* ids assigned to threads */
 	pthread_key_t at_exit;
 	bool has_key;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 WEFT__LOCK_OF_FILE(pool.lock);
 
-/* Before the reserve exists no slot does, and all lists are as this one. */
+/* Before the reserve exists there are no slots, and all lists are the empty list `none`. */
 static struct warm *warm_of(unsigned policy, unsigned class)
 {
 	static struct warm none;
@@ -100,7 +100,7 @@ static bool have_reserve(void)
 
 unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 {
-	/* The smallest size has no room for a guard and for what a call of printf needs. */
+	/* The smallest size has no room for a guard and for the needs of a call of printf. */
 	unsigned c = guard ? 1 : 0;
 
 	if (!size)
@@ -108,7 +108,7 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 	if (size <= WEFT__ROOMY_LARGEST && weft__policies[policy]->tiny && !weft__has_probes())
 		return WEFT__TINY_CLASS + (size > WEFT__TINY_LARGEST);
 	if (weft__policies[policy]->linked)
-		guard = true; /* what is not open yet is closed anyway */
+		guard = true; /* pages that are not open yet are closed anyway */
 	if (size > weft__class_bytes(c))
 		c = (unsigned)(64 - __builtin_clzll(size - 1)) - WEFT__MIN_STRIDE_SHIFT;
 	if (c >= WEFT__SIZES)
@@ -127,12 +127,12 @@ unsigned weft__class_with_guard(weft_policy_t policy, size_t size, size_t guard)
 	return c < WEFT__SIZES ? WEFT__WIDE_CLASS + c : WEFT__CLASSES;
 }
 
-/* At most 32 MiB of address space in a bin, 4 GiB in a warm list. Large guards are for few. */
+/* At most 32 MiB of address space in a bin, 4 GiB in a warm list. Large guards are rare. */
 static uint32_t bin_limit(unsigned class)
 {
 	size_t limit;
 
-	if (class == WEFT__CALLERS_CLASS) /* a slot is as good as out of it when it is in */
+	if (class == WEFT__CALLERS_CLASS) /* such a slot leaves the bin at once */
 		return 0;
 	limit = ((size_t)32 << 20) / weft__class_bytes(class);
 	if (class >= WEFT__WIDE_CLASS && class < WEFT__TINY_CLASS && limit > 16)
@@ -144,7 +144,7 @@ static size_t warm_limit(unsigned class)
 {
 	size_t limit = ((size_t)4 << 30) / weft__class_bytes(class);
 
-	if (weft__class_shares_pages(class)) /* their memory cannot go back */
+	if (weft__class_shares_pages(class)) /* memory of these slots cannot be discarded */
 		return SIZE_MAX;
 	return limit > WEFT__WARM_LIMIT ? WEFT__WARM_LIMIT : limit;
 }
@@ -156,7 +156,7 @@ size_t weft__slot_bytes(const struct weft__slot *slot)
 
 /* ---- the warm lists: under the lock ------------------------------------------------------------------------ */
 
-/* Before so many slots are cut. */
+/* Called before `more` slots are cut. */
 static bool make_room(struct warm *warm, size_t more)
 {
 	size_t room = warm->room ? 2 * warm->room : WEFT__PAGE / sizeof *warm->slots;
@@ -176,7 +176,7 @@ static bool make_room(struct warm *warm, size_t more)
 	return true;
 }
 
-/* At most so many, to `slots`; how many. */
+/* Moves at most `most` slots to `slots`. Returns their number. */
 static uint32_t warm_pop(struct warm *warm, struct weft__slot **slots, size_t most)
 {
 	size_t count = warm->count < most ? warm->count : most;
@@ -216,7 +216,7 @@ static bool is_hollow(const struct weft__slot *slot)
 	return atomic_load_explicit(&slot->memory, memory_order_relaxed) == WEFT__DROPPED;
 }
 
-/* A slot that the calling thread alone knows gets cold. Outside of the lock: a system call. */
+/* Make a slot cold that only the calling thread knows. Called without the lock: it makes a system call. */
 static WEFT__COLD bool chill(struct weft__slot *slot, weft_policy_t policy, unsigned class)
 {
 	struct warm *warm = warm_of(policy, class);
@@ -232,7 +232,7 @@ static WEFT__COLD bool chill(struct weft__slot *slot, weft_policy_t policy, unsi
 	lock();
 	if (cold) {
 		warm->all--;
-	} else { /* it stays warm */
+	} else { /* the slot stays warm */
 		if (intact)
 			atomic_store_explicit(&slot->kept, true, memory_order_release);
 		warm_push(warm, &slot, 1);
@@ -243,7 +243,7 @@ static WEFT__COLD bool chill(struct weft__slot *slot, weft_policy_t policy, unsi
 
 enum { AT_A_TIME = 64 };
 
-/* What the list has beyond `keep` slots. Bytes that got cold. */
+/* Make the list's slots beyond `keep` cold. Returns the bytes. */
 static WEFT__COLD size_t chill_excess(weft_policy_t policy, unsigned class, size_t keep)
 {
 	struct weft__slot *excess[AT_A_TIME];
@@ -267,7 +267,8 @@ static WEFT__COLD size_t chill_excess(weft_policy_t policy, unsigned class, size
 
 /* ---- between threads: see internal/tsan_hidden.h ----------------------------------------------------------------- */
 
-/* The slots leave the thread. Where several share a page it cannot be forgotten: these are ordered. */
+/* The slots leave the thread. If slots share a page, ThreadSanitizer cannot be told to forget that page: these slots
+ * are ordered instead. */
 static WEFT__COLD void tell_left(struct weft__slot *const *slots, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -296,7 +297,7 @@ static void note_out(weft_policy_t policy, size_t more)
 		pool.high_water[policy] = pool.out[policy];
 }
 
-/* An empty bin gets so many slots that were not kept by a thread before. */
+/* An empty bin has received `count` slots; no thread had cached `came` of them before. */
 static void received(struct weft__bin *bin, size_t count, size_t came)
 {
 	weft__bin_set_tally(bin, weft__bin_tally(bin) + count + came * weft__bin_came);
@@ -324,7 +325,7 @@ static void settle_in(struct weft__bin *bin, struct weft__slot *list)
 	for (struct weft__slot *slot = list; slot; slot = next) {
 		next = slot->next;
 		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->chunk.low, weft__frames_of(slot, bin->class));
-		/* Release: a reclaimer that sees it sees what the slot is. */
+		/* Release: a reclaimer that sees `kept` sees the slot's fields. */
 		atomic_store_explicit(&slot->kept, true, memory_order_release);
 		bin->slots[count++] = slot;
 	}
@@ -363,7 +364,7 @@ static WEFT__COLD bool cut(struct weft__bin *bin, int *error)
 	return true;
 }
 
-/* The top slot of a bin came out, but not as it was given: put it right, or give it back. */
+/* The top slot of a bin has no intact memory: prepare it, or put it back into the bin. */
 static WEFT__COLD struct weft__slot *recover(struct weft__bin *bin, struct weft__slot *slot, int *error)
 {
 	weft_policy_t policy = (weft_policy_t)bin->policy;
@@ -372,7 +373,7 @@ static WEFT__COLD struct weft__slot *recover(struct weft__bin *bin, struct weft_
 	if (weft__slot_settle(slot))
 		return slot;
 	*error = weft__arena_revive(slot, policy, bin->class);
-	if (*error && trim_slots()) /* what other classes keep warm may be what is missing */
+	if (*error && trim_slots()) /* the memory that warm slots of other classes have may suffice */
 		*error = weft__arena_revive(slot, policy, bin->class);
 	if (!*error) {
 		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->chunk.low, weft__frames_of(slot, bin->class));
@@ -395,10 +396,10 @@ WEFT__COLD struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *e
 	}
 	if (take_warm(bin) || cut(bin, error))
 		return weft__slot_take(bin, error);
-	return trim_slots() && cut(bin, error) ? weft__slot_take(bin, error) : NULL; /* as above */
+	return trim_slots() && cut(bin, error) ? weft__slot_take(bin, error) : NULL; /* as in recover */
 }
 
-/* Move `count` slots, those that were longest in the bin, to the warm list. Not inlined, so that giving a slot needs no
+/* Move the `count` slots that were longest in the bin to the warm list. Not inlined, so that weft__slot_give needs no
  * frame. */
 static WEFT__COLD void give_batch(struct weft__bin *bin, uint32_t count)
 {
@@ -424,7 +425,7 @@ static WEFT__COLD void give_batch(struct weft__bin *bin, uint32_t count)
 }
 
 #ifdef WEFT_TINY
-/* The end where frames are, as far as it is open. */
+/* Overwrite the slot's end, where frames are, as far as it is open. */
 void weft__poison(struct weft__slot *slot)
 {
 	size_t bytes = (size_t)((char *)slot - atomic_load(&slot->open));
@@ -435,7 +436,7 @@ void weft__poison(struct weft__slot *slot)
 }
 #endif
 
-/* The thread has no bins yet. Without memory for bins the slot goes straight back to the kernel. */
+/* The thread has no bins yet. Without memory for bins the slot's memory goes straight back to the kernel. */
 static WEFT__COLD void give_without_bins(struct weft__slot *slot)
 {
 	if (weft__is_callers(slot)) {
@@ -454,7 +455,7 @@ static WEFT__COLD void give_without_bins(struct weft__slot *slot)
 	chill(slot, (weft_policy_t)slot->policy, slot->class);
 }
 
-/* Most slots are of the default bin, and to see that takes less time than to compute where a bin is. */
+/* Most slots are of the default bin, and this test takes less time than to compute the address of a bin. */
 static inline struct weft__bin *bin_of(struct weft__thread *thread, const struct weft__slot *slot)
 {
 	return weft__likely(weft__is_default(slot, thread)) ? thread->default_bin
@@ -482,7 +483,7 @@ void weft__slot_give(struct weft__slot *slot)
 	}
 	bin = bin_of(thread, slot);
 	weft__poison(slot);
-	/* From here on a reclaimer may have its memory. Release: and sees what the slot is. */
+	/* From here on a reclaimer may take its memory. Release: so that the reclaimer sees the slot's fields. */
 	atomic_store_explicit(&slot->kept, true, memory_order_release);
 	push(bin, slot);
 }
@@ -497,15 +498,15 @@ void weft__give_recent_slot(void)
 	weft__set_hand(WEFT__HAND_EMPTY);
 	if (WEFT_CANARY(slot_at_hand_is_lost))
 		return;
-	if (weft__slot_own(slot)) { /* else whoever takes it out waits for its memory, or prepares it */
+	if (weft__slot_own(slot)) { /* else the thread that takes it out waits for its memory, or prepares it */
 		atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed);
 		atomic_store_explicit(&slot->kept, true, memory_order_release);
 	}
 	push(weft__tls_thread->default_bin, slot);
 }
 
-/* What the thread has at hand, if it is of the policy. Nothing else of the thread is looked at: it may be ending, and
- * waits for us only if this is the default policy. */
+/* The slot in the thread's hand, if it is of the policy. Nothing else of the thread is read: it may be ending, and
+ * waits for this reader only if this is the default policy. */
 static const struct weft__slot *recent_slot_of(const struct weft__thread *thread, weft_policy_t policy)
 {
 	const struct weft__hand *hand = NULL;
@@ -528,7 +529,8 @@ uint64_t weft__pool_came(weft_policy_t policy)
 		if (at_hand && !is_hollow(at_hand) && WEFT_NO_CANARY(hands_are_overlooked))
 			return 0;
 		for (int c = 0; c < WEFT__CLASSES; c++)
-			/* Acquire: pairs with the release in weft__bin_set_tally; who came is `kept`. */
+			/* Acquire: pairs with the release in weft__bin_set_tally; slots that were cached have `kept`
+			 * set. */
 			came += atomic_load_explicit(&t->bins[policy][c].tally, memory_order_acquire) >> 32;
 	}
 	return came;
@@ -548,7 +550,7 @@ static WEFT__COLD void drain_bins(struct weft__thread *thread)
 		}
 }
 
-/* The record serves no thread. But for its bins, which are empty, it is as when it was new. */
+/* The record serves no thread any more. Except for its bins, which are empty, it is as new. */
 static WEFT__COLD void end_record(struct weft__thread *thread)
 {
 	char *page = (char *)(((uintptr_t)thread->small_stack + WEFT__PAGE - 1) & ~(uintptr_t)(WEFT__PAGE - 1));
@@ -564,7 +566,7 @@ static WEFT__COLD void end_record(struct weft__thread *thread)
 	unlock();
 }
 
-/* The hand goes with the thread's other thread-local memory. */
+/* The hand ends with the thread's other thread-local memory. */
 static void leave_hand(struct weft__thread *thread)
 {
 	void (*wait)(void) = weft__policies[weft_default_policy()]->wait_for_lookers;
@@ -574,7 +576,7 @@ static void leave_hand(struct weft__thread *thread)
 		wait();
 }
 
-/* At thread exit. Destructors that run later may attach the thread again; then this runs again. */
+/* Called at thread exit. Destructors that run later may attach the thread again; then this runs again. */
 static WEFT__COLD void detach(void *argument)
 {
 	struct weft__thread *thread = argument;
@@ -602,7 +604,7 @@ static WEFT__COLD void detach(void *argument)
 	end_record(thread);
 }
 
-/* Begun anew by the child of a fork in the middle of it. */
+/* Begun anew in the child of a fork that interrupts it. */
 static WEFT__COLD void open_pool(void)
 {
 	char known = 0, bits;
@@ -613,7 +615,7 @@ static WEFT__COLD void open_pool(void)
 	weft__fault_install();
 }
 
-/* Other threads' memory, of which their hands are, is the C library's to use again. */
+/* The C library may reuse the memory of other threads, which contains their hands. */
 static void unlock_in_child(void)
 {
 	for (struct weft__thread *t = atomic_load_explicit(&pool.records, memory_order_relaxed); t; t = t->record)
@@ -625,7 +627,8 @@ static void unlock_in_child(void)
 	unlock();
 }
 
-/* A fork must not leave the child with a lock that nobody holds. Before the first use, as the arena's. */
+/* A fork must not leave the child with a lock that no thread holds. Registered before the first use, like the
+ * arena's. */
 __attribute__((constructor(102))) static void survive_fork(void)
 {
 	(void)pthread_atfork(lock, unlock, unlock_in_child);
@@ -691,7 +694,8 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 	thread = have_reserve() ? begin_record() : NULL;
 	if (!thread)
 		return NULL;
-	/* Without it overflows end in a bare SIGSEGV and `commit` cannot grow: no thread without. */
+	/* Without an alternate stack overflows end in a bare SIGSEGV and `commit` cannot grow: such a thread gets no
+	 * record. */
 	if (weft__os_alt_stack_enter(&thread->alt_stack) || !pool.has_key ||
 	    pthread_setspecific(pool.at_exit, thread)) {
 		weft__os_alt_stack_leave(thread->alt_stack);
@@ -726,7 +730,7 @@ WEFT__COLD void weft__each_thread(void (*fn)(struct weft__thread *thread))
 WEFT__COLD uint64_t weft__more_ids(void)
 {
 	struct weft__hand *hand = &weft__tls_hand;
-	uint64_t more = hand->last_id ? 1024 : 16; /* small numbers where there are few */
+	uint64_t more = hand->last_id ? 1024 : 16; /* small numbers if there are few coroutines */
 
 	weft__fault_ready(weft__tls_thread);
 	lock();
@@ -739,7 +743,7 @@ WEFT__COLD uint64_t weft__more_ids(void)
 
 /* ---- public ------------------------------------------------------------------------------------------------------ */
 
-/* Several of these slots share a page. */
+/* Do several of these slots share a page? */
 static bool shares_pages(weft_policy_t policy, unsigned class)
 {
 	return weft__policies[policy]->cut || weft__class_shares_pages(class);
@@ -767,7 +771,7 @@ static void hollow_shared(struct weft__pages *pages, weft_policy_t policy, unsig
 
 		if (is_hollow(warm->slots[i]) || !weft__pages_hollow(pages, start, bytes))
 			continue;
-		/* No thread has it, and no reclaimer wants it. */
+		/* No thread has the slot, and no reclaimer claims it. */
 		atomic_store_explicit(&warm->slots[i]->memory, WEFT__DROPPED, memory_order_relaxed);
 		if (!weft__policies[policy]->cut)
 			atomic_fetch_sub_explicit(weft__policies[policy]->committed, bytes, memory_order_relaxed);
@@ -797,7 +801,7 @@ static size_t trim_shared(void)
 	return bytes;
 }
 
-/* The calling thread's slots with pages of their own, and those that no thread keeps. */
+/* Discard the memory of the calling thread's slots with pages of their own, and of the slots that no thread caches. */
 static WEFT__COLD size_t trim_slots(void)
 {
 	size_t bytes = 0;
@@ -815,7 +819,7 @@ static WEFT__COLD size_t trim_slots(void)
 
 size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *sp)
 {
-	/* What a frame without a check may use below its end: more than that stays. */
+	/* A frame without a check may use memory below its end: more than that stays. */
 	char *to = (char *)((uintptr_t)(sp - 2 * WEFT_SLACK) & ~(uintptr_t)(WEFT__PAGE - 1));
 	size_t bytes;
 
@@ -850,7 +854,7 @@ size_t weft_stack_trim(void)
 	bytes += trim_shared();
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
 		if (!weft__policies[policy]->cut)
-			bytes += weft__reclaim((weft_policy_t)policy, SIZE_MAX); /* what other threads keep */
+			bytes += weft__reclaim((weft_policy_t)policy, SIZE_MAX); /* slots that other threads cache */
 	return bytes;
 }
 
