@@ -93,7 +93,7 @@ static int wait_for(pid_t child)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Simulate in a process of its own. `schedule` may be NULL: the seed decides. Returns as wait_for. */
+/* Simulate in a process of its own. `schedule` may be NULL: the seed decides. Returns like wait_for. */
 static int try(struct exploration *e, uint64_t seed, const struct schedule *schedule, bool quiet, bool recorded)
 {
 	pid_t child;

@@ -128,7 +128,7 @@ static inline struct weft__task *weft__ring_steal(struct weft__ring *r, struct w
 		count = tail - head - (tail - head) / 2;
 		if (!count)
 			return NULL;
-		if (count > WEFT__RING / 2) { /* the head was read long before the tail */
+		if (count > WEFT__RING / 2) { /* the head was read long before the tail: read it again */
 			head = atomic_load_explicit(&r->head, memory_order_acquire);
 			continue;
 		}

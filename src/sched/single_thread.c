@@ -50,7 +50,7 @@ static void make_crowd(void)
 		       !WEFT_CANARY(crowd_comes_in_between))
 			weft__pause(&turns);
 	}
-	/* Release: pairs with weft__step_in. */
+	/* Release: pairs with the acquires in weft__crowd_join and weft__waiter_become. */
 	__atomic_store_n(&weft__crowd, 1, __ATOMIC_RELEASE);
 }
 

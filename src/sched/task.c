@@ -593,7 +593,7 @@ static inline bool spawn(struct weft__worker *w, weft_request_t r)
 	return false;
 }
 
-/* `k` is the innermost coroutine: the innermost of a suspended task, the current one of a running task. */
+/* `k` is the innermost coroutine of a suspended task, or the current coroutine of a running task. */
 static inline __attribute__((always_inline)) bool is_cancelled(const struct weft__task *task, const weft_coro_t *k)
 {
 	return __builtin_expect(__atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED, 0) &&

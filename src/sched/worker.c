@@ -68,7 +68,7 @@
 enum {
 	STREAK = 16,
 	LOOK_EVERY = 61,
-	LOOK_WITHIN = 100000,	 /* nanoseconds: what look_every adapts to */
+	LOOK_WITHIN = 100000,	 /* nanoseconds: the interval of looks that look_every adapts to */
 	MANY = 32,		 /* with so many ready tasks, taking in events can wait ... */
 	TAKE_IN_WITHIN = 500000, /* ... for so many nanoseconds */
 	TURN_LEAST = 16,	 /* timers that a turn of a wheel completes at least, if so many are due */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What programs have that do not say which policies they use: all. See policies.c. */
+/* The policies of programs that do not name their policies: all. See policies.c. */
 #include <weft/link_policies.h>
 
 extern const char *const weft__every_policy[] WEFT__HIDDEN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The arena: one reservation, cut into spans and slots. Everything that changes here does so under one lock, taken
- * once per batch of slots; the fault handler reads without it:
+ * The arena: one reservation, cut into spans and slots. All changes are made under one lock, taken once per batch of
+ * slots; the fault handler reads without it:
  *   span[i]       written before the span's first slot is handed out, then constant
  *   readable[n]   raised when slot number n has its object, lowered before it loses it
  */
@@ -24,14 +24,15 @@ enum {
 };
 
 struct span {
-	atomic_uchar class_plus_1; /* of its slots; 0: free */
-	uint8_t policy;		   /* of its slots */
-	uint32_t head; /* first span of the slot that it is part of; itself if slots are smaller than spans */
+	atomic_uchar class_plus_1; /* class of its slots; 0: free */
+	uint8_t policy;		   /* policy of its slots */
+	/* first span of a slot that has several spans; the span itself if slots are smaller than spans */
+	uint32_t head;
 };
 
-/* Of one policy and size. */
+/* The slots of a policy and size. */
 struct size_class {
-	char *next, *end; /* what is left of the span that slots are cut from */
+	char *next, *end; /* the rest of the span that slots are cut from */
 	size_t cut;	  /* slots ever cut */
 	uint32_t *cold;	  /* numbers of slots without memory */
 	size_t cold_count;
@@ -45,17 +46,17 @@ static struct {
 	atomic_size_t used_spans; /* written under the lock */
 	struct span *span;
 	atomic_uchar *readable;
-	size_t readable_open; /* bytes of it that are accessible: for the spans up to the last one that was mapped */
+	size_t readable_open; /* accessible bytes of `readable`: for the spans up to the last mapped span */
 	struct size_class classes[WEFT_POLICY_COUNT][WEFT__CLASSES];
 	atomic_size_t reserved[WEFT_POLICY_COUNT];
 	bool by_madvise;
-	atomic_bool is_open; /* what is above is there; written under the lock */
+	atomic_bool is_open; /* the fields above are set; written under the lock */
 } arena = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- reserving ----------------------------------------------------------------------------------------- */
 
-/* As much as there is, up to 4 TiB: halve until the system agrees. Half of a limit is left for the rest of the program,
- * and for a span that is mapped, which counts twice for a moment. */
+/* Reserve as much as possible, up to 4 TiB: halve until the system agrees. Half of a limit is left for the rest of the
+ * program, and for a span that is being mapped, which counts twice for a moment. */
 static size_t reserve_most(char **start)
 {
 	enum { SMALLEST = 2 << 20 };
@@ -73,7 +74,7 @@ static size_t reserve_most(char **start)
 	return 0;
 }
 
-/* Tables for the spans of a reservation. Without memory there are none, and `base` stays NULL. */
+/* Allocate the tables for the spans of a reservation. Without memory there are none, and `base` stays NULL. */
 static WEFT__COLD bool describe(char *start, size_t bytes)
 {
 	char *end = start + bytes;
@@ -86,7 +87,7 @@ static WEFT__COLD bool describe(char *start, size_t bytes)
 	arena.spans = (size_t)(end - start) / SPAN_BYTES;
 	readable = arena.spans * SPAN_BYTES / GRANULE_BYTES;
 	arena.span = weft__os_alloc(arena.spans * sizeof *arena.span);
-	/* Up to half a GiB. If all of it was writable it would count as data, and mlockall would lock it. */
+	/* Up to half a GiB. If all of it were writable it would count as data, and mlockall would lock it. */
 	arena.readable = arena.span ? weft__os_alloc_closed(readable) : NULL;
 	if (!arena.readable) {
 		if (arena.span)
@@ -98,7 +99,7 @@ static WEFT__COLD bool describe(char *start, size_t bytes)
 	return true;
 }
 
-/* Nothing is left behind by a failure: the next coroutine tries again, when there may be memory. */
+/* A failure leaves nothing allocated: the next coroutine tries again, when there may be memory. */
 static void reserve(void)
 {
 	char *start;
@@ -116,8 +117,9 @@ static void reserve(void)
 
 WEFT__LOCK_OF_FILE(arena.lock);
 
-/* A fork while another thread cuts a span must not leave the child with a lock that nobody holds. Not at the first use:
- * a fork in the middle of that would have the child register once more, and its own forks take the lock twice. */
+/* A fork while another thread cuts a span must not leave the child with a lock that no thread holds. Not registered at
+ * the first use: a fork in the middle of that would make the child register once more, and its own forks take the lock
+ * twice. */
 __attribute__((constructor(102))) static void survive_fork(void)
 {
 	(void)pthread_atfork(lock, unlock, unlock);
@@ -158,8 +160,8 @@ int weft__unguard(char *start, size_t bytes)
 /* ---- geometry -------------------------------------------------------------------------------------------- */
 
 /*
- * From one guarded slot to the next: a page more than its size, because pages a power of two apart share the sets of
- * the address translation caches. Unguarded slots lie side by side.
+ * The distance of guarded slots: a page more than their size, because pages a power of two apart share the sets of the
+ * address translation caches. Unguarded slots are adjacent.
  */
 static inline size_t stride_of(unsigned class)
 {
@@ -168,7 +170,7 @@ static inline size_t stride_of(unsigned class)
 	return weft__class_is_guarded(class) && size < SPAN_BYTES ? size + WEFT__PAGE : size;
 }
 
-/* Slots in a span; or one, of several spans. */
+/* The number of slots in a span; 1 if a slot has several spans. */
 static size_t places_in(unsigned class)
 {
 	size_t most = SPAN_BYTES / stride_of(class);
@@ -181,8 +183,8 @@ static char *span_start(size_t i)
 	return arena.base + i * SPAN_BYTES;
 }
 
-/* Slots have numbers: their span's times what a span could hold of the smallest, plus the place in it. Slots that share
- * pages have none that is theirs alone: they are never given back, so that nothing is remembered of them. */
+/* A slot's number: the number of its span times the smallest slots of a span, plus the slot's place in its span. Slots
+ * that share pages have no number of their own: they are never made cold, so that nothing is recorded about them. */
 static inline uint32_t number_of(const char *start, unsigned class)
 {
 	size_t i = (size_t)(start - arena.base) >> arena.span_shift;
@@ -209,13 +211,13 @@ static char *holder(const void *address, unsigned class, uint32_t *number)
 	return span + place * stride;
 }
 
-/* For slots that share pages. */
+/* The start of a slot that shares pages. */
 static char *start_of_shared(struct weft__slot *slot, unsigned class)
 {
 	return (char *)slot + RECORD_BYTES - weft__class_bytes(class);
 }
 
-/* `number`: the slot's, 0 if it shares pages. */
+/* `number`: the slot's number, 0 if it shares pages. */
 static inline struct weft__slot *slot_numbered(uint32_t number, char *start, unsigned class)
 {
 	char *end = start + weft__class_bytes(class);
@@ -243,7 +245,7 @@ bool weft__arena_has(const void *address)
 	return has(address);
 }
 
-/* A slot that shares pages, and was handed out once, knows its class; before, its memory reads as zeros. */
+/* A slot that shares pages has its class once it was handed out; before that, its memory reads as zeros. */
 static struct weft__slot *shared_slot(char *span, unsigned class, size_t place)
 {
 	size_t bytes = weft__class_bytes(class);
@@ -252,8 +254,8 @@ static struct weft__slot *shared_slot(char *span, unsigned class, size_t place)
 	return (place + 1) * bytes <= SPAN_BYTES && slot->class == class ? slot : NULL;
 }
 
-/* The place of the slot that shares pages, and holds the byte at this distance from the span's start. By constants,
- * because compilers turn division by these into multiplication. */
+/* The place of the slot that shares pages and contains the byte at this offset in the span. By constants, because
+ * compilers turn division by these into multiplication. */
 static size_t shared_place(size_t offset, unsigned class)
 {
 	if (class == WEFT__TINY_CLASS)
@@ -292,7 +294,7 @@ struct weft__slot *weft__arena_find(const void *address)
 
 /* ---- cutting ---------------------------------------------------------------------------------------------- */
 
-/* The part of `readable` for the first so many spans. */
+/* Make the part of `readable` accessible that is for the first `spans` spans. */
 static int open_readable(size_t spans)
 {
 	size_t end = (spans * (SPAN_BYTES / GRANULE_BYTES) + WEFT__PAGE - 1) & ~(size_t)(WEFT__PAGE - 1);
@@ -381,7 +383,7 @@ void weft__arena_each_span(enum weft__span_use use, void (*visit)(char *start, s
 	unlock();
 }
 
-/* Where the next slot lies: a cold one, else a new one. */
+/* The start of the next slot: a cold slot, else a new slot. */
 static int next_start(weft_policy_t policy, unsigned number, struct size_class *class, char **start)
 {
 	int error = 0;
@@ -437,8 +439,7 @@ int weft__arena_cut(weft_policy_t policy, unsigned number, unsigned count, struc
 
 	*list = NULL;
 	lock();
-	/* A program with one coroutine should not pay for thirty-two; and what was given back may not be needed
-	 * again. */
+	/* A program with one coroutine should not pay for thirty-two; and cold slots may not be needed again. */
 	if (count > class->cut + 1)
 		count = (unsigned)class->cut + 1;
 	if (class->cold_count || (weft__policies[policy]->tight && weft__policies[policy]->tight()))
@@ -473,9 +474,9 @@ WEFT__COLD bool weft__arena_chill(struct weft__slot *slot, weft_policy_t policy,
 	if (!class->cold)
 		class->cold = weft__os_alloc(arena.spans * SPAN_BYTES / stride_of(number) * sizeof *class->cold);
 	if (class->cold) {
-		/* Relaxed: the slot is free; a fault in it now is somebody's use after free either way. */
+		/* Relaxed: the slot is free; a fault in it now is a use after free in either case. */
 		atomic_store_explicit(&arena.readable[place], 0, memory_order_relaxed);
-		if (!arena.by_madvise) /* else a mapping each stays taken */
+		if (!arena.by_madvise) /* else each would keep a mapping */
 			(void)weft__os_protect(start, weft__class_bytes(number), true);
 		if (atomic_load_explicit(&slot->memory, memory_order_relaxed) != WEFT__DROPPED)
 			how->discard(how, slot);
@@ -535,7 +536,7 @@ void weft__arena_each(void (*visit)(struct weft__slot *slot))
 		unsigned class = atomic_load_explicit(&arena.span[i].class_plus_1, memory_order_relaxed);
 
 		if (class && class <= WEFT__CLASSES &&
-		    arena.span[i].head == i) /* of a slot of several spans only the first */
+		    arena.span[i].head == i) /* a slot of several spans: only the first span */
 			visit_span(i, class - 1, visit);
 	}
 	unlock();
@@ -543,7 +544,7 @@ void weft__arena_each(void (*visit)(struct weft__slot *slot))
 
 /* ---- walking without the lock ---------------------------------------------------------------------------------- */
 
-/* From the place on. Where it stopped, or places_in if it got to the end. */
+/* Visit the slots from `place` on. Returns the place where it stopped, or places_in at the end. */
 static size_t walk_span(size_t i, unsigned class, size_t place, bool (*visit)(struct weft__slot *slot))
 {
 	uint32_t first = number_of(span_start(i), class);
@@ -556,7 +557,7 @@ static size_t walk_span(size_t i, unsigned class, size_t place, bool (*visit)(st
 	return place;
 }
 
-/* The class of the slots that begin in this span, if they are the policy's and have pages of their own. */
+/* Does the span begin slots of the policy that have pages of their own? *class is their class. */
 static bool walks(size_t i, weft_policy_t policy, unsigned *class)
 {
 	/* Acquire: pairs with the release in map_span. */
@@ -573,7 +574,7 @@ WEFT__COLD void weft__arena_walk(weft_policy_t policy, bool (*visit)(struct weft
 	size_t i = next_span[policy], place = next_place[policy];
 	unsigned class;
 
-	/* Once more than there are: the first from its start, at the end. */
+	/* One more than there are spans: the first span is continued from its start at the end. */
 	for (size_t n = 0; spans && n <= spans; n++) {
 		if (i >= spans)
 			i = 0;
@@ -589,10 +590,10 @@ WEFT__COLD void weft__arena_walk(weft_policy_t policy, bool (*visit)(struct weft
 	next_place[policy] = place;
 }
 
-/* What the calling thread is counting. */
+/* State of a count by the calling thread. */
 static __thread struct {
 	weft_policy_t policy;
-	char *counted; /* up to here: slots may share pages */
+	char *counted; /* counted up to here: slots may share pages */
 	size_t bytes;
 } resident __attribute__((tls_model("initial-exec")));
 

@@ -12,20 +12,20 @@
 #ifdef WEFT_TINY
 enum { LIST_BYTES = 1024 };
 #else
-enum { LIST_BYTES = 1 << 20 }; /* of one class, in a thread */
+enum { LIST_BYTES = 1 << 20 }; /* per class and thread */
 #endif
 enum { BATCH_BYTES = 16 * 1024 }; /* cut or moved at once */
 
 static struct {
 	pthread_mutex_t lock;
-	char *next, *end; /* what is left of the newest span */
+	char *next, *end; /* the rest of the newest span */
 	struct weft__buffer *batches[WEFT__BUFFER_CLASSES];
 	struct weft__hollows hollows[WEFT__BUFFER_CLASSES];
 } store = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 WEFT__LOCK_OF_FILE(store.lock);
 
-/* A fork must not leave the child with a lock that nobody holds. */
+/* A fork must not leave the child with a lock that no thread holds. */
 __attribute__((constructor(104))) static void survive_fork(void)
 {
 	(void)pthread_atfork(lock, unlock, unlock);
@@ -38,7 +38,7 @@ static uint32_t batch_of(unsigned class)
 	return count ? (uint32_t)count : 1;
 }
 
-/* Under the lock. A list of buffers that lost their memory; NULL if there is none. */
+/* The caller holds the lock. A list of buffers that lost their memory; NULL if there is none. */
 static struct weft__buffer *fill_hollows(unsigned class, uint32_t *count)
 {
 	struct weft__buffer *head = NULL, *buffer;
@@ -50,7 +50,8 @@ static struct weft__buffer *fill_hollows(unsigned class, uint32_t *count)
 	return head;
 }
 
-/* Under the lock. A list of buffers, as many as a batch holds or the span has left; NULL if there is no memory. */
+/* The caller holds the lock. A list of new buffers, up to a batch or the rest of the span; NULL if there is no
+ * memory. */
 static struct weft__buffer *cut(unsigned class, uint32_t *count)
 {
 	size_t size = weft__buffer_size(class), span;
@@ -110,7 +111,7 @@ void *weft__buffer_take_slow(struct weft__thread *thread, unsigned class, size_t
 	return batch;
 }
 
-/* The first `count` of a thread's list to the process. */
+/* Move the first `count` buffers of a thread's list to the process's store. */
 static void give_batch(struct weft__buffer_list *list, unsigned class, uint32_t count)
 {
 	struct weft__buffer *batch = list->head, *last = batch;
@@ -154,7 +155,7 @@ void weft__buffers_drain(struct weft__thread *thread)
 
 static void (*visitor)(char *start, size_t bytes);
 
-/* Of the newest span only what was cut. */
+/* Visit only the cut part of the newest span, and all of an older span. */
 static void visit_span(char *start, size_t bytes)
 {
 	visitor(start, store.end == start + bytes ? (size_t)(store.next - start) : bytes);
@@ -191,7 +192,7 @@ static size_t count_hollows(const struct weft__pages *pages, unsigned class)
 	return count;
 }
 
-/* Without room to remember what gets hollow, nothing of this class does. */
+/* Without memory to record hollow buffers, no buffer of this class may become hollow. */
 static void spare(struct weft__pages *pages, unsigned class)
 {
 	if (weft__hollows_reserve(&store.hollows[class], count_hollows(pages, class)))
@@ -201,7 +202,7 @@ static void spare(struct weft__pages *pages, unsigned class)
 			weft__pages_spare(pages, buffer, weft__buffer_size(class));
 }
 
-/* What stays becomes batches again. */
+/* Make new batches of the buffers that are not hollow. */
 static void take_hollows(const struct weft__pages *pages, unsigned class)
 {
 	struct weft__buffer *batch = store.batches[class], *next_batch, *buffer, *next;

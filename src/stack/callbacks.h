@@ -52,7 +52,7 @@ const void *weft__owner_function(const struct weft__slot *slot);
 /* * The running owner's code called NULL, and would have returned to `from`. Was the owner made with NULL as its
  * function? */
 bool weft__owner_lacks_function(const void *owner, const void *from);
-/* Report that. Does not return. */
+/* Report that the owner's function is NULL. Does not return. */
 void weft__owner_die_no_function(void *owner);
 
 /* * Is the owner running the functions to be called at its end, so that it may use the reserve for them? */

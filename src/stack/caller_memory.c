@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Stacks in memory of the caller's (weft_attr.memory). weft/coro.h draws one and says who owns what.
+ * Stacks in memory of the caller's (weft_attr.memory). weft/coro.h has a picture of the memory and names the owner of
+ * each part.
  *
  * Design
- *  1. The record of such a stack is the record of a slot, with a class of its own, so that everything that runs on a
- *     stack finds the fields that it always finds. Only the places that give memory away ask for that class: the pool,
- *     in the slow path of a bin without room; weft_trim; and linked.c, which does not open more of the memory.
- *  2. No list holds these slots: making and ending one takes no lock, except ending a linked one. So the fault handler
- *     finds a slot only from the coroutine that runs on it. A stray pointer into the guard of another coroutine ends
- *     the process by a bare SIGSEGV.
- *  3. A mark in the record says that the memory is in use. The mark depends on the address and on a number that the
- *     kernel gives each process, so that neither a copy nor a file of an earlier process has a valid one.
- *  4. Without a guard, PATTERN bytes below the stack tell of an overflow. The coroutine layer checks them whenever the
+ *  1. The record of such a stack is the record of a slot, with a class of its own, so that all code for stacks finds
+ *     the usual fields. Only the functions that free memory check for that class: the pool, in the slow path of a bin
+ *     without room; weft_trim; and linked.c, which does not open more of the memory.
+ *  2. No list holds these slots: making and ending such a stack takes no lock, except ending a linked stack. So the
+ *     fault handler finds a slot only from the coroutine that runs on it. A stray pointer into the guard of another
+ *     coroutine ends the process by a bare SIGSEGV.
+ *  3. A mark in the record means that the memory is in use. The mark depends on the address and on a number that the
+ *     kernel gives each process, so that neither a copy nor a file of an earlier process has a valid mark.
+ *  4. Without a guard, PATTERN bytes below the stack reveal an overflow. The coroutine layer checks them whenever the
  *     coroutine suspends or ends: WEFT__WATCHED takes the detour of WEFT_SAVE_FPU, so that other coroutines pay
  *     nothing.
- * Rejected: a check only when the coroutine is deleted, long after another one ran with wrong data; and a check at each
- * resume, which would also find stray writes of other code, and blame the wrong coroutine.
+ * Rejected: a check only when the coroutine is deleted, long after another coroutine ran with wrong data; and a check
+ * at each resume, which would also find stray writes of other code, and blame the wrong coroutine.
  */
 #define WEFT__PART_CALLERS
 #include <errno.h>
@@ -28,12 +29,13 @@
 enum {
 	PATTERN = 64,
 	ALIGNMENT = 16,
-	/* The least stack: weft__touch_stack and the functions that call it; linked, the frames and slack of a tiny
-	 * chunk, because everything else runs elsewhere. */
+	/* The least stack: enough for weft__touch_stack and the functions that call it; for linked stacks, the frames
+	 * and slack of a tiny chunk, because all other code runs on other stacks. */
 	LEAST = WEFT__LEAST_STACK,
 	LEAST_LINKED = 512,
 	SMALL =
-	    WEFT__PAGE, /* a first chunk below this size has the slack of a tiny one, and may have small ones above */
+	    /* a first chunk below this size has the slack of a tiny chunk, and small chunks may follow it */
+	WEFT__PAGE,
 	LARGEST_GUARD = 512 << 20,
 };
 
@@ -49,7 +51,8 @@ static uintptr_t round_up(uintptr_t n, size_t to)
 	return (n + to - 1) & ~(uintptr_t)(to - 1);
 }
 
-/* WEFT_STACK is for programs that know nothing of it: one that it cannot be is overcommit. */
+/* WEFT_STACK is for programs that do not name a policy: if the policy that it names cannot use this memory, overcommit
+ * is used. */
 static weft_policy_t policy_of(const struct weft__callers_wish *wish)
 {
 	weft_policy_t usual;
@@ -60,7 +63,7 @@ static weft_policy_t policy_of(const struct weft__callers_wish *wish)
 	return weft__policies[usual]->callers ? usual : WEFT_OVERCOMMIT;
 }
 
-/* Bytes that are closed. */
+/* Bytes of the guard. */
 static size_t guard_of(const struct weft__callers_wish *wish, weft_policy_t policy)
 {
 	size_t guard = wish->guard;
@@ -81,7 +84,7 @@ static size_t least_of(weft_policy_t policy)
 												      : LEAST;
 }
 
-/* Bytes of the memory that are no stack, at the worst alignment. */
+/* Bytes of the memory that are not usable as stack, at the worst alignment. */
 static size_t overhead_of(const struct weft__callers_wish *wish, weft_policy_t policy)
 {
 	size_t guard = guard_of(wish, policy);
@@ -124,13 +127,13 @@ size_t weft__callers_size(const struct weft__callers_wish *wish, size_t stack)
 	return stack + overhead_of(wish, policy);
 }
 
-/* Where everything is in the memory. */
+/* The parts of the memory. */
 struct layout {
 	struct weft__callers *record;
 	char *guard, *low; /* the guard ends at low */
 };
 
-/* False: there is too little of it. */
+/* False: the memory is too small. */
 static bool lay_out(const struct weft__callers_wish *wish, weft_policy_t policy, struct layout *at)
 {
 	uintptr_t start = (uintptr_t)wish->memory, end = start + wish->bytes, low = round_up(start, ALIGNMENT), record;
@@ -151,7 +154,7 @@ static bool lay_out(const struct weft__callers_wish *wish, weft_policy_t policy,
 
 static uint64_t mark_of(const struct weft__callers *record)
 {
-	static _Atomic uint64_t known; /* relaxed: a number */
+	static _Atomic uint64_t known; /* relaxed: only a number */
 	uint64_t cookie = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (weft__unlikely(!cookie)) {
@@ -163,7 +166,7 @@ static uint64_t mark_of(const struct weft__callers *record)
 
 static bool is_in_use(const struct weft__callers *record)
 {
-	if (weft__unlikely(weft__on_memcheck)) /* it may hold anything */
+	if (weft__unlikely(weft__on_memcheck)) /* the memory may have any contents */
 		VALGRIND_MAKE_MEM_DEFINED(&record->mark, sizeof record->mark);
 	return record->mark == mark_of(record);
 }
@@ -172,7 +175,7 @@ bool weft__callers_has(const struct weft__slot *slot, const void *owner)
 {
 	struct weft__callers copy;
 
-	/* The mark comes after the record of a slot, and so the copy has both or is too short. */
+	/* The mark comes after the record of a slot, so the copy has both or is too short. */
 	return (uintptr_t)slot % 64 == 0 && weft__os_read(&copy, slot, sizeof copy) == sizeof copy &&
 	       copy.mark == mark_of(weft__callers_of(slot)) &&
 	       atomic_load_explicit(&copy.slot.owner, memory_order_relaxed) == owner;
@@ -217,7 +220,7 @@ static void begin(struct weft__callers *record, const struct weft__callers_wish 
 	slot->chunk.low = low;
 	if (how->linked)
 		slot->chunk.limit = low + (wish->bytes < SMALL ? WEFT_TINY_SLACK : WEFT_SLACK);
-	/* Relaxed: nobody else knows the slot yet. */
+	/* Relaxed: no other thread knows the slot yet. */
 	atomic_store_explicit(&slot->open, low, memory_order_relaxed);
 	atomic_store_explicit(&slot->memory, WEFT__INTACT, memory_order_relaxed);
 	if (record->is_watched)
@@ -277,7 +280,7 @@ void weft__callers_give(struct weft__slot *slot, struct weft__bin *bin)
 		__asan_unpoison_memory_region(record->memory, record->bytes);
 	atomic_fetch_sub_explicit(&weft__callers_live[slot->policy], 1, memory_order_relaxed);
 	record->mark = 0;
-	if (weft__unlikely(weft__on_memcheck)) /* the object stays readable, and says that it is dead */
+	if (weft__unlikely(weft__on_memcheck)) /* the object stays readable, and is marked as free */
 		VALGRIND_MAKE_MEM_UNDEFINED(record->memory, (size_t)((char *)slot - record->memory));
 }
 

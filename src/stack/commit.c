@@ -142,7 +142,8 @@ static size_t opened(const struct weft__slot *slot)
 static int commit_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low)
 {
 	char *end = weft__slot_end(slot);
-	/* Valgrind moves the stack pointer before the store of a push or a call, so that these cannot run again. */
+	/* Under Valgrind the whole slot is open: Valgrind moves the stack pointer before the store of a push or a call,
+	 * so these instructions cannot be repeated after a fault. */
 	bool whole = RUNNING_ON_VALGRIND || (size_t)(end - low) < FIRST;
 	size_t first = whole ? (size_t)(end - low) : FIRST;
 	char *open = end - first;

@@ -9,12 +9,12 @@
 #include "internal/signal_safe_lock.h"
 #include "stack/policy.h"
 
-/* A program's own default, "policy[:size]", compiled in; the environment goes before it. */
+/* A program's own default, "policy[:size]", compiled in; the environment has precedence. */
 extern WEFT_API const char *weft_program_stack __attribute__((weak));
 
 static struct {
 	weft_policy_t policy;
-	size_t size; /* of that policy; 0: its own default */
+	size_t size; /* for that policy; 0: the policy's default */
 	size_t budget;
 	bool wants_missing, keeps_probes;
 } config = {.policy = WEFT_OVERCOMMIT};
@@ -53,7 +53,7 @@ static void complain_of_stack(const char *variable, const char *value)
 	weft__line_write(&line);
 }
 
-/* The policy's own reason; the arena is not asked, because it may never be needed. */
+/* The policy's own reason. This does not open the arena, because it may never be needed. */
 static const char *why_not(weft_policy_t policy)
 {
 	return weft__policies[policy]->unavailable ? weft__policies[policy]->unavailable() : NULL;
@@ -77,7 +77,7 @@ static void read_stack(const char *variable, const char *value)
 	config.size = size;
 }
 
-/* Does a variable of two words ask for the second one? Without a value it means the first. */
+/* Does a variable that may have two words ask for the second? Without a value it means the first. */
 static bool asks_for(const char *variable, const char *usual, const char *other, const char *advice)
 {
 	const char *value = getenv(variable);

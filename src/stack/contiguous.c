@@ -14,7 +14,7 @@ int weft__contiguous_prepare(const struct weft__policy *self, struct weft__slot 
 		return error;
 	slot->chunk.low = low;
 	slot->chunk.limit = NULL;
-	/* Relaxed, both: nobody else knows the slot yet; the counter is a statistic. */
+	/* Relaxed, both: no other thread knows the slot yet; the counter is a statistic. */
 	atomic_store_explicit(&slot->open, low, memory_order_relaxed);
 	atomic_fetch_add_explicit(self->committed, usable(slot), memory_order_relaxed);
 	return 0;

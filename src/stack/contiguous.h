@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What fixed and overcommit share: slots that may be touched everywhere above the guard. */
+/* Functions that fixed and overcommit share: slots that may be touched everywhere above the guard. */
 #ifndef WEFT_SRC_STACK_CONTIGUOUS_H
 #define WEFT_SRC_STACK_CONTIGUOUS_H
 

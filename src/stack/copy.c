@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* copy: regions, and records of coroutines. What moves between them is coro/copying.c. */
+/* copy: regions, and records of coroutines. coro/copying.c moves the frames between them. */
 #define WEFT__PART_COPY
 #define WEFT__PART_FAILING
 #include "stack/copy.h"
@@ -18,10 +18,10 @@ _Static_assert(sizeof(struct weft__region) <= WEFT__OBJECT_BYTES, "the slot's ro
 
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t idle; /* a region became idle, or is no longer claimed */
+	pthread_cond_t idle; /* a region became idle, or its claim ended */
 	struct weft__region *all, *unlisted[WEFT__CLASSES];
-	struct weft__slot *landings;	/* of threads that ended */
-	char *next_record, *end_record; /* what is left of the newest span of records */
+	struct weft__slot *landings;	/* cached by threads that have ended */
+	char *next_record, *end_record; /* the rest of the newest span of records */
 } copy = {.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER};
 
 WEFT__LOCK_OF_FILE(copy.lock);
@@ -90,7 +90,7 @@ struct weft__slot *weft__copied_find(char *span, const void *address)
 
 static void (*visitor)(char *start, size_t bytes);
 
-/* Of the newest span only what was cut. */
+/* Visit only the cut part of the newest span, and all of an older span. */
 static void visit_span(char *start, size_t bytes)
 {
 	visitor(start, copy.end_record == start + bytes ? (size_t)(copy.next_record - start) : bytes);
@@ -132,7 +132,7 @@ static struct weft__region *make_region(unsigned class)
 	return region;
 }
 
-/* Under the lock. Its coroutine will not run again, if it runs. */
+/* The caller holds the lock. If the region's coroutine runs, it will not run again. */
 static void vacate(struct weft__region *region)
 {
 	if (atomic_load_explicit(&region->busy, memory_order_relaxed)) {
@@ -206,7 +206,7 @@ static void claim(struct weft__region *region, struct weft__thread *me)
 	region->claimed = me;
 	atomic_store(&region->thread, me);
 	weft__os_barrier();
-	other = region->runner; /* which does not end meanwhile: for that it needs the lock */
+	other = region->runner; /* it does not end meanwhile: to end, it needs the lock */
 	/* Acquire: pairs with the release in weft__count_entering. */
 	while (WEFT_NO_CANARY(a_region_is_given_away_while_taken) && other && other != me &&
 	       atomic_load_explicit(&other->entering, memory_order_acquire))
@@ -219,7 +219,8 @@ static void end_claim(struct weft__region *region)
 	pthread_cond_broadcast(&copy.idle);
 }
 
-/* Is who runs in the region waiting, by way of others, for a region that this thread runs in? */
+/* Does the thread that runs in the region wait, directly or through other threads, for a region that this thread runs
+ * in? */
 static bool closes_circle(const struct weft__region *region, const struct weft__thread *me)
 {
 	const struct weft__thread *t = region->runner;
@@ -236,7 +237,7 @@ static void wait_for(struct weft__region *region, struct weft__thread *me)
 	me->waits_for = NULL;
 }
 
-/* Under the lock. WEFT__REGION_IDLE once it is; else why it is given up. */
+/* The caller holds the lock. Returns WEFT__REGION_IDLE once the region is idle; else the reason for not waiting. */
 static int wait_until_idle(struct weft__region *region, struct weft__thread *me, bool wait)
 {
 	for (;;) {
@@ -267,7 +268,7 @@ int weft__region_hold_slow(struct weft__region *region, struct weft__thread *me,
 
 	lock();
 	result = atomic_load_explicit(&region->busy, memory_order_relaxed);
-	if (result && region->runner == me) { /* somebody waits for us to leave it */
+	if (result && region->runner == me) { /* a thread waits for this thread to leave it */
 		atomic_store_explicit(&region->busy, WEFT__REGION_CHANGING, memory_order_relaxed);
 		unlock();
 		return result;
@@ -299,7 +300,7 @@ static bool deserted(struct weft__region *region)
 	return region->members == atomic_load_explicit(&region->left, memory_order_relaxed);
 }
 
-/* Under the lock. Get one that no thread lists: nobody runs there, or nobody belongs there. */
+/* The caller holds the lock. Get a region that no thread lists: no coroutine runs there, or none belongs there. */
 static bool adopt(struct weft__region *region, struct weft__thread *me)
 {
 	struct weft__thread *owner = atomic_load_explicit(&region->thread, memory_order_relaxed);
@@ -330,7 +331,8 @@ static struct weft__region *adopt_any(struct weft__thread *me, unsigned class, b
 	return NULL;
 }
 
-/* Under the lock, which orders it. From now on the thread's, nobody running there. */
+/* The caller holds the lock, which orders the stores. From now on the region is the thread's, and no coroutine runs
+ * there. */
 static void receive(struct weft__region *region, struct weft__thread *me)
 {
 	region->lister = region->runner = me;
@@ -338,14 +340,14 @@ static void receive(struct weft__region *region, struct weft__thread *me)
 	atomic_store_explicit(&region->thread, me, memory_order_relaxed);
 }
 
-/* With `alone`: where nobody belongs but, from now on, one coroutine of the caller's. */
+/* With `alone`: a region to which, from now on, only one coroutine of the caller's belongs. */
 static struct weft__region *more(struct weft__thread *me, unsigned class, bool alone)
 {
 	struct weft__region *region;
 
 	lock();
 	region = adopt_any(me, class, alone);
-	if (region) { /* at once: others may belong there, and want it */
+	if (region) { /* at once: coroutines of other threads may belong there, and their threads may claim it */
 		receive(region, me);
 		region->members += alone;
 	}
@@ -366,7 +368,7 @@ static struct weft__region *more(struct weft__thread *me, unsigned class, bool a
 
 enum { NEAR = WEFT_CANARY_OR(each_level_looks_at_all, 100000, 16), SHARE = 8 };
 
-/* A region that we list serves the thread that ran there last, until it is taken back. */
+/* Another thread that ran in a region of this thread's list keeps it until this thread takes it back. */
 static bool take_back(struct weft__region *region, struct weft__thread *me)
 {
 	int before;
@@ -379,7 +381,7 @@ static bool take_back(struct weft__region *region, struct weft__thread *me)
 	return before == WEFT__REGION_IDLE;
 }
 
-/* Among so many of a list. First without the barriers that taking back costs. */
+/* Search the first `most` regions of a list. First without the barriers that taking back costs. */
 static struct weft__region *free_among(struct weft__region *list, struct weft__thread *me, uint32_t most)
 {
 	struct weft__region *region;
@@ -394,7 +396,8 @@ static struct weft__region *free_among(struct weft__region *list, struct weft__t
 	return NULL;
 }
 
-/* All regions were looked at when there were `looked_at`. It is done again when a share as many were made since. */
+/* Search all regions. `looked_at` is their number at the last such search; the search is repeated when 1/SHARE as many
+ * have been made since. */
 static struct weft__region *free_of_all(struct weft__thread *me, unsigned class)
 {
 	struct weft__region_counts *counts = &me->region_counts[class];
@@ -407,7 +410,7 @@ static struct weft__region *free_of_all(struct weft__thread *me, unsigned class)
 	return free_among(me->regions[class], me, UINT32_MAX);
 }
 
-/* In the list: behind `after`, else near its start. */
+/* Make a region and put it into the list: behind `after`, else near its start. */
 static struct weft__region *one_more(struct weft__thread *me, unsigned class, struct weft__region *after)
 {
 	struct weft__region *region = more(me, class, false), **link = &me->regions[class];
@@ -426,8 +429,8 @@ static struct weft__region *one_more(struct weft__thread *me, unsigned class, st
 }
 
 /*
- * A program that nests n deep has n regions, all but the newest busy. To look at all of them for each would make the
- * n-th n times as expensive as the first. But the one behind the resumer's is the right one then.
+ * A program that nests n deep has n regions, all busy except the newest. Searching all of them each time would make the
+ * n-th n times as expensive as the first. But then the region behind the resumer's is the right region.
  */
 struct weft__region *weft__region_search(struct weft__thread *me, unsigned class, struct weft__region *resumers)
 {
@@ -444,7 +447,8 @@ struct weft__region *weft__region_search(struct weft__thread *me, unsigned class
 
 /* ---- trimming -------------------------------------------------------------------------------------------------- */
 
-/* Under the lock. Nobody belongs there, so nobody needs what lies there. But for the page that says so. */
+/* The caller holds the lock. No coroutine belongs there, so the contents are not needed, except the page that has the
+ * region's record. */
 static size_t drop_frames(struct weft__region *region, struct weft__thread *me)
 {
 	struct weft__slot *slot = weft__region_slot(region);
@@ -475,9 +479,9 @@ size_t weft__regions_trim(struct weft__thread *me)
 	return bytes;
 }
 
-/* ---- regions that nobody shares -------------------------------------------------------------------------------- */
+/* ---- regions that no coroutine shares -------------------------------------------------------------------------- */
 
-/* A thread that trims drops the frames of deserted regions. So the region is held until it is deserted no more. */
+/* A thread that trims discards the frames of deserted regions. So the region is held until a member is counted. */
 static bool enter_deserted(struct weft__region *region, struct weft__thread *me)
 {
 	bool got;
@@ -542,7 +546,7 @@ void weft__region_share(struct weft__region *region, struct weft__thread *me)
 
 /* ---- fork ------------------------------------------------------------------------------------------------------ */
 
-/* Only this thread goes on: what others ran is lost with them. */
+/* Only this thread continues: coroutines that other threads ran are lost. */
 static void in_child(void)
 {
 	for (struct weft__region *region = copy.all; region; region = region->all) {
@@ -550,7 +554,7 @@ static void in_child(void)
 		if (region->runner == weft__tls_thread)
 			continue;
 		vacate(region);
-		region->runner = NULL; /* it would be waited for */
+		region->runner = NULL; /* else a claim would wait for it */
 		atomic_store_explicit(&region->thread, NULL, memory_order_relaxed);
 	}
 	pthread_cond_init(&copy.idle, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The fault handler's part for stacks that grow, and cannot. Programs without such policies do without this file. */
+/* The fault handler's part for growing stacks that cannot grow further. Programs without such policies are linked
+ * without this file. */
 #define WEFT__PART_FAILING
 #define _GNU_SOURCE /* registers of a signal context */
 
@@ -11,7 +12,7 @@
 
 static atomic_size_t failures;
 
-/* Memory for the stack is refused, and no resumer can be told. */
+/* There is no memory for the stack, and no resumer that could be informed. */
 static void report_spent(const struct weft__slot *slot, const void *owner, const char *address, enum weft__spent why)
 {
 	struct weft__line line;
@@ -39,11 +40,11 @@ bool weft__fault_spent(const struct weft__slot *slot, void *owner, char *address
 			report_spent(slot, owner, address, why);
 		return false;
 	}
-	if (weft__tls_growth) /* the resumer's stack may be a linked one, without room */
+	if (weft__tls_growth) /* the resumer's stack may be a linked stack without room */
 		sp = weft__tls_growth;
 	atomic_fetch_add_explicit(&failures, 1, memory_order_relaxed); /* a statistic */
 	weft__context_call(context, weft__owner_fail, victim, sp, fp);
-	VALGRIND_MAKE_MEM_UNDEFINED(sp - 512, 512 - 128); /* it does not see the stack pointer move */
+	VALGRIND_MAKE_MEM_UNDEFINED(sp - 512, 512 - 128); /* Memcheck does not see the stack pointer move */
 	return true;
 }
 

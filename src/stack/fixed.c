@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * fixed: the whole slot is usable from the start, and kernels that count memory count all of it, so that what was
- * created can always be touched.
+ * fixed: the whole slot is usable from the start, and kernels that count memory count all of it, so that every page of
+ * an existing stack can always be touched.
  */
 #include "stack/contiguous.h"
 

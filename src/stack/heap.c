@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * heap: a block of memory for each call. The limit is above every address, so each prologue comes to __morestack, which
- * takes a block from the thread's list of that size and gives it back when the call returns. Sizes are multiples of
- * 64 bytes up to 4 KiB; larger frames have memory of their own.
+ * heap: a block of memory for each call. The limit is above every address, so each prologue calls __morestack, which
+ * takes a block from the thread's list of that size and puts it back when the call returns. Sizes are multiples of 64
+ * bytes up to 4 KiB; larger frames have memory of their own.
  *
- * A block is used from its end: its record, then the frame, then room for what runs without a check. Lists are the
- * thread's, whatever thread a block comes from. Blocks that a thread leaves behind at its end, and those that workers
- * have too many of, are in a store that all threads take from. Slabs, which blocks are cut from, lie in spans of the
- * arena.
+ * A block is used from its end: its record, then the frame, then room for code without checks. A block is put into the
+ * list of the thread in which its call returns, whichever thread it came from. Blocks that a thread leaves behind at
+ * its end, and surplus blocks of workers, are in a store that all threads take from. Slabs, from which blocks are cut,
+ * are in spans of the arena.
  */
 #define WEFT__PART_LINKED
 #define WEFT__PART_HEAP
@@ -24,12 +24,12 @@ enum {
 	SMALLEST_REST = 2 * WEFT__PAGE,
 	BATCH = 16,
 	SHARE = 512, /* blocks of a size that a thread takes from the store at most */
-	KEEP = 64,   /* that a worker keeps when others need some */
+	KEEP = 64,   /* blocks of a size that a worker keeps when other threads need some */
 	LARGE = WEFT_BLOCK_CLASSES,
 };
 
-/* The store: lists that ended threads and workers gave, pieces of slabs that nothing was cut from yet, blocks that have
- * no memory since they were trimmed, and what is left of the newest span. */
+/* The store: lists of ended threads and from workers, uncut pieces of slabs, blocks that have had no memory since they
+ * were trimmed, and the rest of the newest span. */
 static struct {
 	pthread_mutex_t lock;
 	struct weft__block *blocks[WEFT_BLOCK_CLASSES];
@@ -39,12 +39,12 @@ static struct {
 		char *end;
 	} *rests;
 	char *next, *end;
-	_Atomic unsigned wanted; /* how often a thread took the last blocks of a size, or found none */
+	_Atomic unsigned wanted; /* how often a thread took the last blocks of a size, or found no block */
 } left = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 WEFT__LOCK_OF_FILE(left.lock);
 
-/* A fork must not leave the child with a lock that nobody holds. */
+/* A fork must not leave the child with a lock that no thread holds. */
 __attribute__((constructor(104))) static void survive_fork(void)
 {
 	(void)pthread_atfork(lock, unlock, unlock);
@@ -78,7 +78,7 @@ static struct weft__block *last_of(struct weft__block *block, int most)
 	return block;
 }
 
-/* Under the lock. Up to SHARE blocks of a size; the others stay. */
+/* The caller holds the lock. Take up to SHARE blocks of a size; the rest stays. */
 static struct weft__block *take_share(size_t class)
 {
 	struct weft__block *list = left.blocks[class], *last, *rest;
@@ -108,7 +108,7 @@ static struct weft__block *take_left(size_t class)
 	return list;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static char *cut_slab(size_t bytes)
 {
 	size_t span;
@@ -126,7 +126,8 @@ static char *cut_slab(size_t bytes)
 	return slab;
 }
 
-/* Under the lock. As large as all before together: who goes deep needs many, and huge pages for them. */
+/* The caller holds the lock. The slab is as large as all previous slabs together: a thread that recurses deeply needs
+ * many blocks, and huge pages for them. */
 static char *new_slab(struct weft__thread *thread, char **end)
 {
 	size_t bytes = thread->slabs ? thread->slabs : SLAB;
@@ -168,9 +169,9 @@ static bool next_slab(struct weft__thread *thread)
 }
 
 /*
- * A list of new blocks, each below the one before, as the frames of a contiguous stack are: a deep recursion then walks
- * through memory in one direction, and the processor's prefetchers follow it. What is left of a slab that is too short
- * is lost.
+ * A list of new blocks, each below the previous block, like the frames of a contiguous stack: a deep recursion then
+ * walks through memory in one direction, and the processor's prefetchers follow it. The rest of a slab, if it is too
+ * short for a block, is lost.
  */
 static struct weft__block *cut(struct weft__thread *thread, size_t class)
 {
@@ -188,7 +189,7 @@ static struct weft__block *cut(struct weft__thread *thread, size_t class)
 	return list;
 }
 
-/* Where stacks are executable, each has pages of its own. */
+/* If stacks must be executable, each large frame has pages of its own. */
 static char *pages(size_t bytes)
 {
 	char *start = weft__os_alloc(bytes);
@@ -251,7 +252,7 @@ void weft__block_give(struct weft__block *block)
 	weft__tls_blocks[class] = block;
 }
 
-/* What no block was cut from yet: nobody else would find it. */
+/* Put the uncut rest of the thread's slab into the store: no other thread would find it. */
 static void give_slab(struct weft__thread *thread)
 {
 	struct rest *rest = (struct rest *)(void *)thread->slab;
@@ -299,10 +300,11 @@ static void give_surplus(size_t class)
 }
 
 /*
- * A coroutine that calls in one thread and returns in another one takes blocks from the list of the first thread and
- * gives them to that of the second one. The first thread would cut new blocks for ever. So a thread that takes the last
- * blocks of the store says that some are wanted, and each worker then gives all except KEEP of each size. To count the
- * blocks of a list in each call and return would cost more than to walk through a part of it now and then.
+ * A coroutine that calls in one thread and returns in another thread takes blocks from the list of the first thread and
+ * puts them into the list of the second. The first thread would cut new blocks forever. So a thread that takes the last
+ * blocks of the store announces that some are wanted, and each worker then puts all except KEEP blocks of each size
+ * into the store. Counting the blocks of a list in each call and return would cost more than walking through a part of
+ * it now and then.
  */
 void weft__blocks_share(void)
 {
@@ -333,7 +335,7 @@ static void add_free(struct weft__pages *pages, size_t class)
 		weft__pages_add(pages, left.hollows[class].piece[i], class * 64, true);
 }
 
-/* Without room to remember what gets hollow, nothing of this class does. */
+/* Without memory to record hollow blocks, no block of this class may become hollow. */
 static void spare(struct weft__pages *pages, size_t class)
 {
 	size_t count = 0;
@@ -348,7 +350,7 @@ static void spare(struct weft__pages *pages, size_t class)
 			weft__pages_spare(pages, block->chunk.low, class * 64);
 }
 
-/* What stays becomes one list. */
+/* The blocks that are not hollow become one list. */
 static void take_hollows(const struct weft__pages *pages, size_t class)
 {
 	struct weft__block *list = left.blocks[class], *next_list, *block, *next, *kept = NULL;

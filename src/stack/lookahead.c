@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* lookahead: what does not fit is checked for at the checkpoints of a call graph, for all that is called up to the
- * next. The rest is in linked.c. */
+/* lookahead: the checkpoints of a call graph check the room for all calls up to the next checkpoint. The rest is in
+ * linked.c. */
 #define WEFT__PART_LINKED
 #include "stack/policy.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* mmu: a store in each prologue faults where a frame does not fit, and the handler sends it to __morestack. The rest
- * is in linked.c. */
+/* mmu: a store in each prologue faults if the frame does not fit, and the handler continues at __morestack. The rest is
+ * in linked.c. */
 #define WEFT__PART_LINKED
 #include "stack/policy.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * mmu: where in the code stores are that ask for more stack, and where each continues when it faults. Each module
- * (program or shared library) registers its table when it is loaded; the fault handler looks in all of them.
+ * mmu: the addresses of stores in code that ask for more stack, and the addresses at which they continue after a fault.
+ * Each module (program or shared library) registers its table when it is loaded; the fault handler searches all tables.
  *
- * A store that faults again and again, because a loop calls where a chunk ends, is replaced by a jump to the comparison
- * that weft-as has put behind its function. Then the call is a compare, and goes to the next chunk and back without a
- * signal, as under "segmented". The other calls of the function have the comparison, too, so the faults must follow
- * each other closely: a recursion that crosses chunks now and then keeps its store.
+ * A store that faults again and again, because a loop calls at the end of a chunk, is replaced by a jump to the
+ * comparison that weft-as has put behind its function. Then the call is a compare, and switches to the next chunk and
+ * back without a signal, as under "segmented". All other calls of the function use the comparison, too, so the store is
+ * replaced only if the faults follow each other closely: a recursion that crosses chunks now and then keeps its store.
  *
- * Rejected: opening the guard below the chunk, so that the frame fits (the loop may stand at the next end); a flag that
+ * Rejected: opening the guard below the chunk, so that the frame fits (the loop may be at the next end); a flag that
  * each prologue tests (a load and a branch in every call, for the few that need it).
  */
 #define WEFT__PART_LINKED
@@ -23,12 +23,12 @@
 #include "stack/policy.h"
 
 enum {
-	HOT_TICKS = 20000, /* between two faults: a few times what a fault takes */
-	HOT_FAULTS = 16,   /* in such a row */
-	SITES = 4,	   /* that a thread may be at in turns */
+	HOT_TICKS = 20000, /* between two faults: a few times the duration of a fault */
+	HOT_FAULTS = 16,   /* faults in such a row */
+	SITES = 4,	   /* places of faults that a thread may alternate between */
 };
 
-/* As instrumented code has them: distances from the fields themselves. */
+/* The entry format of instrumented code: distances from the fields themselves. */
 struct probe {
 	int32_t pc, slow, compare;
 };
@@ -60,8 +60,8 @@ static bool is_registered(const struct probe *table)
 	return false;
 }
 
-/* From a constructor of each module, before its code can run on any stack of ours. Without memory its probes are not
- * found, and the first that should grow a stack ends with the overflow line. */
+/* Called by a constructor of each module, before its code can run on a stack of the library's. Without memory its
+ * probes are not found, and the first probe that should grow a stack ends the process with the overflow message. */
 void weft__register_probes(const void *begin, const void *end)
 {
 	const struct probe *table = begin;
@@ -121,7 +121,8 @@ void *weft__probe_at(const void *pc)
 
 /* ---- replacing ------------------------------------------------------------------------------------------------- */
 
-/* The process of which a thread is replacing a probe, else 0. A child of fork in the middle of it is another one. */
+/* The process in which a thread is replacing a probe, else 0. In a child of a concurrent fork it is not the own
+ * process. */
 static atomic_int replacing;
 static atomic_bool refused; /* the system does not allow it */
 
@@ -129,14 +130,14 @@ static bool write_jump(char *at, const unsigned char *jump)
 {
 	static const unsigned char trap = WEFT__TRAP_CODE;
 
-	/* The first barrier is for nothing but to see whether there are any. */
+	/* The first barrier only tests whether the system has barriers. */
 	return weft__os_code_barrier() && weft__os_write_code(at, &trap, WEFT__TRAP_BYTES) && weft__os_code_barrier() &&
 	       weft__os_write_code(at + WEFT__TRAP_BYTES, jump + WEFT__TRAP_BYTES,
 				   WEFT__JUMP_BYTES - WEFT__TRAP_BYTES) &&
 	       weft__os_code_barrier() && weft__os_write_code(at, jump, WEFT__TRAP_BYTES);
 }
 
-/* A debugger's breakpoint may stand there: then it is left alone. */
+/* If a debugger's breakpoint is at the place, it is left alone. */
 static void replace(const struct place *place)
 {
 	char *at = (char *)(uintptr_t)place->pc;
@@ -150,7 +151,7 @@ static void replace(const struct place *place)
 	atomic_store(&replacing, 0);
 }
 
-/* Faults of the calling thread at one place that followed each other closely. */
+/* Faults of the calling thread at the same place that followed each other closely. */
 struct site {
 	const void *pc;
 	uint64_t when;

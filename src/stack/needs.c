@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A table of functions, with the depths that the last coroutines of each reached.
+ * A table of functions, with the depths that the last coroutines of each function reached.
  *
  *   fault of F's coroutine --> 1. the slot is noted in F's queue
  *                              2. the oldest slot of the queue is measured: its depth becomes F's newest sample
  *                              3. the samples that are at least as deep as the fault decide how much is opened
  *
- * A coroutine that never faults is not looked at: it needs what every stack has open from the start. The depth is the
- * lowest page of the slot that has memory (mincore), so it is exact where the doubling without samples opened more. A
- * slot that is about to lose its memory is measured before that. Otherwise measuring waits for a few more faults of
- * the same function, because a coroutine that has just faulted is not at its deepest yet; it may also still be
- * suspended, for ever.
+ * A coroutine that never faults is not recorded: the part that every stack has open at the start suffices for it. The
+ * depth is the lowest page of the slot that has memory (mincore), so it is exact even if the doubling without samples
+ * opened more. A slot that is about to lose its memory is measured before that. Otherwise measuring waits for a few
+ * more faults of the same function, because a coroutine that has just faulted has not reached its deepest point; it may
+ * also stay suspended forever.
  *
- * The choice: with the samples sorted, s0 <= s1 <= …, opening t pages wastes the sum of t - s over the samples below
- * t. The largest t is taken that wastes at most 0.15 of the pages that are used. Samples that
- * agree are opened at once. Samples in two groups are opened as far as the lower group, and the next fault, which the
- * lower group cannot explain, opens the upper one. If depths grow from coroutine to coroutine, a headroom is added,
- * which grows with each sample above all others and shrinks with each other one. A single deep coroutine is forgotten
- * after SAMPLES more.
+ * The choice: with the samples sorted, s0 <= s1 <= …, opening t pages wastes the sum of t - s over the samples below t.
+ * The function chooses the largest t that wastes at most 0.15 of the pages that are used. Equal samples are opened at
+ * once. Samples in two groups are opened as far as the lower group, and the next fault, which the lower group cannot
+ * explain, opens the upper group. If depths grow from coroutine to coroutine, a headroom is added, which grows with
+ * each sample above all previous samples and shrinks with each other sample. A single deep coroutine is forgotten after
+ * SAMPLES more.
  *
- * Races are harmless: two threads that change one entry lose a sample, or evict a function's samples. Functions that
- * were unloaded leave entries that age; another function at the same address begins with their samples.
+ * Races are harmless: two threads that change an entry at the same time lose a sample, or evict a function's samples.
+ * Functions that were unloaded leave entries that age; another function at the same address begins with their samples.
  *
  * Rejected: measuring when a coroutine is deleted (a system call and a store for each life); opening the first pages by
- * the function when it is created (a lookup for each life, and slots are prepared before anybody knows whose they will
- * be); a maximum that decays (one deep run costs all others memory until it is gone).
+ * the function when it is created (a lookup for each life, and slots are prepared before their owners are known); a
+ * maximum that decays (one deep run costs memory for all later coroutines until it is gone).
  */
 #include "stack/needs.h"
 
@@ -33,16 +33,17 @@ enum {
 	WAYS = 4,
 	SAMPLES = 32,
 	NOTED = 8,
-	HEADROOM_UNIT = 16, /* of what is opened, as a divisor */
+	HEADROOM_UNIT = 16, /* a divisor of the bytes to open */
 	HEADROOM_MOST = 4,
-	WASTE_SHARE = 3, /* of USED_SHARE: 0.15, so that all stacks together have about 1.2 times what they use */
+	/* a share of 0.15 of USED_SHARE, so that all stacks together have about 1.2 times the memory that they use */
+	WASTE_SHARE = 3,
 	USED_SHARE = 20,
 };
 
 /* Relaxed throughout: entries are hints. */
 struct entry {
 	const void *_Atomic function;
-	_Atomic uint32_t measured, noted; /* how many ever; positions in the rings */
+	_Atomic uint32_t measured, noted; /* total numbers; positions in the rings */
 	_Atomic uint32_t headroom;
 	_Atomic uint32_t sample[SAMPLES];
 	struct weft__slot *_Atomic slot[NOTED];
@@ -58,7 +59,7 @@ static struct entry *table_of_all(void)
 	if (weft__likely(table != NULL))
 		return table;
 	made = weft__os_alloc(ENTRIES * sizeof *made);
-	/* Relaxed: the kernel's zeros are all that is in it. */
+	/* Relaxed: it contains only the kernel's zeros. */
 	if (!made || atomic_compare_exchange_strong_explicit(&shared_table, &table, made, memory_order_relaxed,
 							     memory_order_relaxed))
 		return made;
@@ -95,7 +96,7 @@ static struct entry *known_entry(struct entry *table, const void *function)
 	return NULL;
 }
 
-/* The function's entry, or an empty one, or the one with the fewest faults. */
+/* The function's entry, or an empty entry, or the entry with the fewest faults. */
 static struct entry *entry_of(struct entry *table, const void *function)
 {
 	struct entry *least = place_of(table, function, 0);
@@ -162,7 +163,7 @@ static void measure(struct entry *e, const struct weft__slot *slot)
 	add_sample(e, (uint32_t)((size_t)(weft__slot_end(slot) - lowest) / WEFT__PAGE));
 }
 
-/* The last coroutine in the slot ran the function, unless another one without a fault came since. */
+/* The last coroutine in the slot ran the function, unless a coroutine without a fault used the slot since. */
 static bool is_still_of(const struct entry *e, const struct weft__slot *slot)
 {
 	return atomic_load_explicit(&slot->memory, memory_order_relaxed) == WEFT__INTACT &&
@@ -205,7 +206,7 @@ void weft__needs_before_drop(struct weft__slot *slot)
 
 /* ---- choosing -------------------------------------------------------------------------------------------------- */
 
-/* Those of the samples that are at least so deep, in order. */
+/* Sort the samples that are at least `least` deep to the front. Returns their number. */
 static uint32_t sort_deep(uint32_t *samples, uint32_t count, uint32_t least)
 {
 	uint32_t deep = 0;
@@ -225,7 +226,7 @@ static uint32_t sort_deep(uint32_t *samples, uint32_t count, uint32_t least)
 
 static uint32_t choose(const uint32_t *samples, uint32_t count)
 {
-	uint64_t below = 0; /* the sum of the samples before */
+	uint64_t below = 0; /* the sum of the previous samples */
 	uint32_t chosen = samples[0];
 
 	for (uint32_t i = 0; i < count; i++) {

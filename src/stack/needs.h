@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * How much stack coroutines of one function needed before. `commit` asks when a stack faults, so creating, resuming and
+ * The stack that coroutines of a function needed before. `commit` asks when a stack faults, so creating, resuming and
  * deleting coroutines costs nothing more. Async-signal-safe and lock-free.
  */
 #ifndef WEFT_SRC_STACK_NEEDS_H

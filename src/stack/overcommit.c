@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * overcommit: the slot is reserved only; the kernel adds a zero page at each first touch, and may run out of memory
- * doing so. Same mechanism as fixed, without the accounting.
+ * overcommit: the slot is only reserved; the kernel adds a zero page at each first touch, and may run out of memory
+ * then. The mechanism is that of fixed, without the accounting.
  */
 #include "stack/contiguous.h"
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The table of policies, and what stands in it for policies that a program was linked without.
+ * The table of policies, and the stand-ins for policies that a program was linked without.
  *
  * The static library is a set of parts. A part is a few files: commit; linked, which segmented, heap, lookahead, mmu
- * and weft_on_system_stack share; heap; copy. A part comes into a program with the first function of it that something
- * calls. Files outside the part name its functions by weak references (internal/link_part.h), which bring nothing in,
- * and follow them only for stacks of that part. The table names policies by weak definitions, which those of the parts
- * replace. Some parts are no policies: what decides about requests (effect/run.c), ends of suspended coroutines and of
- * those that are left (coro/ends.h), coroutines that fail, which the growing policies bring in (stack/exhausted.c), and
- * stacks in memory of the caller's, which attributes bring in (stack/caller_memory.c).
+ * and weft_on_system_stack share; heap; copy. A part is linked into a program if the program calls a function of it.
+ * Files outside the part name its functions by weak references (internal/link_part.h), which link nothing, and follow
+ * them only for stacks of that part. The table names policies by weak definitions, which the parts' definitions
+ * replace. Some parts are no policies: the decision about requests (effect/run.c), ends of suspended coroutines and of
+ * coroutines that are left (coro/ends.h), coroutines that fail, which the growing policies link (stack/exhausted.c),
+ * and stacks in memory of the caller's, which attributes link (stack/caller_memory.c).
  *
  * Every program refers to weft__every_policy. Unless the program defines it, by WEFT_POLICIES, the library does, in
- * all_policies.c, and that brings all parts in: WEFT_STACK may choose any of them.
+ * all_policies.c, and that links all parts: WEFT_STACK may choose any of them.
  *
- * Rejected: to tell from a program's own calls which policies it uses. WEFT_STACK is for programs that name none.
+ * Rejected: deriving the policies of a program from its own calls. WEFT_STACK is for programs that name no policy.
  */
 #include <errno.h>
 #include <weft/link_policies.h>
@@ -21,7 +21,7 @@
 #include "stack/copy.h"
 
 extern const char *const weft__every_policy[];
-/* Only so that the linker looks for it. */
+/* Makes the linker search for the definition. */
 __attribute__((used)) static const char *const *const every = weft__every_policy;
 
 static const char *why_left_out(void)
@@ -49,7 +49,7 @@ static atomic_size_t committed;
 #if defined(__x86_64__)
 #define LINKED(policy) PART(policy)
 #else
-/* A program may name it all the same: it is refused when it is asked for. */
+/* A program may still name it: using it then fails with this reason. */
 #define LINKED(policy) ALWAYS(policy) STANDS_IN(policy, why_nowhere)
 
 static const char *why_nowhere(void)
@@ -74,10 +74,10 @@ _Static_assert(WEFT_POLICY_COUNT == 1
 	       "a policy is missing in policies.def");
 #undef WEFT__POLICY
 
-/* ---- what files outside of a part look at ------------------------------------------------------------------------ */
+/* ---- variables that files outside of a part read ----------------------------------------------------------------- */
 
 __thread struct weft__chunk *weft__tls_system __attribute__((tls_model("initial-exec")));
 __thread char *weft__tls_growth __attribute__((tls_model("initial-exec")));
-/* Used: by assembly too, which link-time optimization does not see. */
+/* Used: assembly uses it, which link-time optimization does not see. */
 __attribute__((used)) __thread char *weft__tls_landing __attribute__((visibility("hidden"), tls_model("initial-exec")));
 struct weft__module *_Atomic weft__modules;

@@ -376,8 +376,8 @@ struct weft__thread {
 	struct weft__bin bins[WEFT__BIN_POLICIES][WEFT__BIN_CLASSES];
 	struct weft__thread *record;					/* the next of all records; constant */
 	struct weft__thread *spare;					/* the next record that serves no thread */
-	struct weft__slot *slots[WEFT__BIN_POLICIES][WEFT__BIN_PLACES]; /* of the bins */
-	char owner[WEFT__OWNER_BYTES] __attribute__((aligned(64)));	/* of the layer above, zero at first */
+	struct weft__slot *slots[WEFT__BIN_POLICIES][WEFT__BIN_PLACES]; /* arrays of the bins */
+	char owner[WEFT__OWNER_BYTES] __attribute__((aligned(64)));	/* memory of the layer above, zero at first */
 	/* Failure hooks run in the lower part; above it is the stack for growing linked stacks. */
 	char small_stack[WEFT_HOOK_STACK + WEFT_SMALL_STACK] __attribute__((aligned(64)));
 };
@@ -396,7 +396,7 @@ _Static_assert(offsetof(struct weft__slot, class) == offsetof(struct weft__slot,
 		   offsetof(struct weft__bin, class) == offsetof(struct weft__bin, policy) + 1,
 	       "policy and class are compared together");
 
-/* Does the slot belong into the default bin? */
+/* Is the slot of the default bin's policy and class? */
 static inline bool weft__is_default(const struct weft__slot *slot, const struct weft__thread *thread)
 {
 	uint16_t usual, here;
@@ -461,7 +461,7 @@ static inline void weft__bin_set_tally(struct weft__bin *bin, uint64_t tally)
 static inline bool weft__slot_own(struct weft__slot *slot)
 {
 	atomic_store_explicit(&slot->kept, false, memory_order_relaxed);
-	/* Pairs with the barrier in reclaim.c: it sees this store, or the load here sees its claim. */
+	/* Pairs with the barrier in reclaim.c: the reclaimer sees this store, or the load here sees its claim. */
 	atomic_signal_fence(memory_order_seq_cst);
 	return atomic_load_explicit(&slot->memory, memory_order_acquire) == WEFT__INTACT;
 }
@@ -541,8 +541,8 @@ struct weft__callers_wish {
 };
 /* Returns a slot in that memory, without an owner; NULL and a negative errno. */
 WEFT__OF_CALLERS struct weft__slot *weft__callers_take(const struct weft__callers_wish *wish, int *error);
-/* After this call the memory is the caller's again. `bin`: NULL, or a bin whose class the slot takes for this call
- * only. */
+/* After this call the memory is the caller's again. `bin`: NULL, or the bin that has the slot on top, which loses
+ * it. */
 WEFT__OF_CALLERS WEFT__COLD void weft__callers_give(struct weft__slot *slot, struct weft__bin *bin);
 /* The number of bytes that hold, at any address, so many bytes of stack, and no fewer than the policy needs: as
  * weft_memory_size. */
@@ -643,7 +643,8 @@ static inline bool weft__has_probes(void)
 	return atomic_load_explicit(&weft__modules, memory_order_relaxed) != NULL;
 }
 
-/* For a constructor that weft-as writes into each module compiled for "mmu": the module's table of probes. */
+/* Called by a constructor that weft-as writes into each module compiled for "mmu": registers the module's table of
+ * probes. */
 WEFT_API void weft__register_probes(const void *begin, const void *end);
 
 WEFT__OF_LINKED void weft__linked_stats(weft_policy_t policy, weft_stack_stats_t *stats);

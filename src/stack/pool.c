@@ -89,7 +89,7 @@ static bool have_reserve(void)
 	reserve = atomic_load_explicit(&pool.reserve, memory_order_relaxed);
 	if (!reserve) {
 		reserve = weft__os_alloc(sizeof *reserve);
-		/* Release: the memory is zero. */
+		/* Release: pairs with the acquire in warm_of, which then sees zeros. */
 		atomic_store_explicit(&pool.reserve, reserve, memory_order_release);
 	}
 	unlock();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* segmented: what does not fit is checked for in each prologue. The rest is in linked.c. */
+/* segmented: each prologue checks whether its frame fits. The rest is in linked.c. */
 #define WEFT__PART_LINKED
 #include "stack/policy.h"
 

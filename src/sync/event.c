@@ -81,9 +81,9 @@ int weft__sem_give(weft_sem_t *s, size_t permits)
 /* ---- event ----------------------------------------------------------------------------------------------------- */
 
 /*
- * A thread that sees the event set does not take the lock, and may then free the event. So the store that sets the
- * event is the one that releases the lock of its queue, and the last access to the event: both are bits of `state`.
- * The waiters are claimed before that store, and completed after it.
+ * A thread that sees the event set does not take the lock, and may then free the event. So a single store sets the
+ * event and releases the lock of its queue, and is the last access to the event: both are bits of `state`. The waiters
+ * are claimed before that store, and completed after it.
  */
 static inline __attribute__((always_inline)) void lock_event(weft_event_t *e)
 {
