@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The contract between workers and their source of events. Events are neither tasks nor timers: for example, a socket
- * becomes readable. src/io has two sources, epoll and io_uring. A runtime gets its source with its first I/O, by a store
- * into `rt->source` that releases the source's fields; it keeps that source until it is freed.
+ * becomes readable. src/io has two sources, epoll and io_uring. A runtime gets its source with its first I/O, by a
+ * store into `rt->source` that releases the source's fields; it keeps that source until it is freed.
  *
  *   a worker                                     calls
  *   picks tasks, and looks at its timers         take_in, every 0.1 ms about, and less often if tasks run long

@@ -133,8 +133,8 @@ struct weft__region *weft__region_search(struct weft__thread *me, unsigned class
 /*
  * Hold the region for changes, whichever thread has it, and return the state in which this thread had it, for
  * weft__region_leave. With `wait`, and if a coroutine of another thread runs there: wait until it suspends. Without
- * `wait`: return WEFT__REGION_OTHERS, and hold nothing; but a coroutine that is not the occupant then does not become
- * it for as long as that coroutine runs.
+ * `wait`: return WEFT__REGION_OTHERS, and hold nothing; but as long as the other thread's coroutine runs, no further
+ * coroutine becomes the occupant.
  */
 enum { WEFT__REGION_OTHERS = -1, WEFT__REGION_DEADLOCK = -2 };
 int weft__region_hold_slow(struct weft__region *region, struct weft__thread *me, bool wait);
