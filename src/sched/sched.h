@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) void weft__task_lock_near(uint32_t 
 	weft__seen_acquire(lock);
 }
 
-/* ThreadSanitizer is told of these locks, because a task may rely on the effects of the previous owner. */
+/* ThreadSanitizer must see these locks, because a task may rely on the effects of the previous owner. */
 static inline void weft__task_unlock(uint32_t *lock)
 {
 	weft__seen_release(lock);

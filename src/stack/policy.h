@@ -417,7 +417,7 @@ static inline struct weft__bin *weft__bin_of(struct weft__thread *thread, unsign
 #endif
 }
 
-/* Must Memcheck be told about frames? Testing this flag costs less than a request. Constant once a thread is
+/* Must frames be reported to Memcheck? Testing this flag costs less than a report. Constant once a thread is
  * attached. */
 extern bool weft__on_memcheck;
 
