@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * I/O by epoll. A runtime has one set of descriptors, which any worker may ask, and in which one of those that have
- * nothing to do sleeps.
+ * I/O by epoll. A runtime has one set of descriptors, which any worker may ask, and in which one of the idle workers
+ * sleeps.
  *
- * A descriptor is registered when an operation waits for it first, for changes (EPOLLET) in all directions, and stays
- * so until it is closed. Its record remembers in `ready` what may be done:
- *   an attempt clears its direction first, and then tries; success that left something over sets it again
- *   an event sets it, and wakes the first that waits for this direction
+ * A descriptor is registered when an operation first waits for it, for changes (EPOLLET) in all directions, and stays
+ * registered until it is closed. Its record remembers the possible directions in `ready`:
+ *   an attempt clears its direction first, and then tries; a success that left data or room sets it again
+ *   an event sets it, and wakes the first operation that waits for this direction
  *   an operation whose attempt fails looks at it under the lock before it waits
- * so an event between an attempt and the wait is not lost. Who was woken and does not use up what there is, or does not
- * use it at all because its wait has ended, wakes the next.
- * When the other side has hung up, nothing is cleared any more: data and end may have come in one event.
+ * so an event between an attempt and the wait is not lost. If a woken operation leaves data or room, or uses none at all
+ * because its wait has ended, it wakes the next operation.
+ * After the peer has hung up, no direction is cleared: data and end may have come in one event.
  *
- * weft_poll waits for descriptors that others may close: it registers them for as long as it waits, for what is asked
- * for alone, and asks poll itself when something has changed.
+ * weft_poll waits for descriptors that foreign code may close: it registers them only while it waits, only for the
+ * events that its caller asks for, and calls poll itself after a change.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,7 +34,7 @@ enum { EVENTS = 128 };
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-/* Under the lock. `count` is read without it: see finish. */
+/* Under the lock. pass_on reads `count` without the lock. */
 static void put_in(struct weft__fd *fd, weft_io_t *io)
 {
 	weft__fd_add(fd, io);
@@ -47,8 +47,9 @@ static void take_out(struct weft__fd *fd, weft_io_t *io)
 	__atomic_store_n(&fd->count, fd->count - 1, __ATOMIC_SEQ_CST);
 }
 
-/* Under the lock. The first that waits for one of these directions; one whose wait has ended passes it on itself. And
- * all that only poll, because they use nothing up, and may have asked for different things. */
+/* Under the lock. Wakes the first operation that waits for one of these directions; if its wait has ended, that
+ * operation passes the readiness on itself. And wakes all polls, because they consume nothing, and may have asked for
+ * different events. */
 static void wake_first(struct weft__fd *fd, uint8_t way)
 {
 	bool uses = false;
@@ -99,7 +100,7 @@ static uint64_t time_left(uint64_t until)
 	return until > now ? until - now : 0;
 }
 
-/* Kernels before 5.11 know only milliseconds: rounded up, so that nobody wakes too early again and again. */
+/* Kernels before 5.11 count only milliseconds: rounded up, so that a worker does not wake too early again and again. */
 static int ask_coarsely(struct weft__loop *loop, struct epoll_event *events, uint64_t until)
 {
 	uint64_t left = time_left(until) / 1000000 + (until != 0);
@@ -116,14 +117,14 @@ static int ask_finely(struct weft__loop *loop, struct epoll_event *events, uint6
 		return -1;
 	time = weft__timespec(until == WEFT_NEVER ? 0 : time_left(until));
 	count = epoll_pwait2(loop->set, events, EVENTS, until == WEFT_NEVER ? NULL : &time, NULL);
-	/* EPERM: a filter of system calls that is older than this one. */
+	/* EPERM: from a seccomp filter that is older than this system call. */
 	if (count < 0 && (errno == ENOSYS || errno == EPERM))
 		__atomic_store_n(&loop->coarse, true, __ATOMIC_RELAXED);
 	return count;
 }
 
-/* By the worker that sleeps here: who only looks must not take its wake-up away. It may have been for another one, who
- * had left before it came. */
+/* Only the worker that sleeps here reads it: a worker that only looks must not consume the sleeper's wake-up. The
+ * wake-up may have been for an earlier sleeper, which had left before it came. */
 static void read_wake(struct weft__loop *loop)
 {
 	uint64_t count;
@@ -132,7 +133,7 @@ static void read_wake(struct weft__loop *loop)
 		;
 }
 
-/* The kernel's answer. True: there may be more. */
+/* Takes the kernel's events. True: there may be more. */
 static bool ask(struct weft__loop *loop, uint64_t until, bool sleeps)
 {
 	struct epoll_event events[EVENTS];
@@ -156,7 +157,7 @@ static void take_in(struct weft__source *source, struct weft__worker *w)
 			;
 }
 
-/* Whoever takes in, takes in all. */
+/* take_in handles the events of all workers. */
 static void attend(struct weft__source *source, struct weft__worker *w, struct weft__worker *held)
 {
 	(void)source;
@@ -164,7 +165,7 @@ static void attend(struct weft__source *source, struct weft__worker *w, struct w
 	(void)held;
 }
 
-/* The set is everybody's. */
+/* All workers share the set. */
 static bool watch(struct weft__source *source, struct weft__worker *w, struct weft__worker *held)
 {
 	(void)source;
@@ -222,14 +223,15 @@ static bool expects(struct weft__source *source, struct weft__worker *w)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-/* By which operations of this direction always end at once, whether or not the direction's own bit is set: that may be
- * cleared just after an event has set both. */
+/* Bits of `ready` with which operations of this direction always complete at once, even if the direction's own bit is
+ * not set: an attempt may clear that bit just after an event has set both. */
 static uint8_t ends_of(uint8_t way)
 {
 	return way & WEFT__IN ? WEFT__HUNG_UP | WEFT__NO_MORE : WEFT__HUNG_UP;
 }
 
-/* What those ask for that only poll: nothing else, or what always is (room to write) would wake them on and on. */
+/* The events that polls ask for, and no other events: an event that is always present (room to write) would wake them
+ * again and again. */
 static uint32_t polled_for(const struct weft__fd *fd, const weft_io_t *io)
 {
 	uint32_t events = EPOLLET | (unsigned short)io->flags;
@@ -240,7 +242,7 @@ static uint32_t polled_for(const struct weft__fd *fd, const weft_io_t *io)
 	return events;
 }
 
-/* Under the lock. -EPERM: it cannot be waited for. */
+/* Under the lock. -EPERM: the descriptor cannot be polled. */
 static int register_fd(struct weft__loop *loop, struct weft__fd *fd, int number, const weft_io_t *io)
 {
 	struct epoll_event event = {EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET, {.ptr = fd}};
@@ -251,10 +253,10 @@ static int register_fd(struct weft__loop *loop, struct weft__fd *fd, int number,
 		return 0;
 	if (polled && !WEFT_CANARY(polls_wake_for_anything))
 		event.events = polled_for(fd, io);
-	/* Release: pairs with `ask`, where the record's address comes back from the kernel. */
+	/* Release: pairs with `ask`, where the kernel returns the record's address. */
 	atomic_fetch_add_explicit(&loop->registrations, 1, memory_order_release);
-	/* By a descriptor of the same number, and maybe file, that was not closed here: it has one, or has none any
-	 * more. */
+	/* EEXIST, ENOENT: a descriptor with the same number was closed by plain close; the kernel's registration
+	 * differs from the record's. */
 	error = epoll_ctl(loop->set, fd->registered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, number, &event) ? errno : 0;
 	if (error == EEXIST || error == ENOENT)
 		error =
@@ -266,7 +268,7 @@ static int register_fd(struct weft__loop *loop, struct weft__fd *fd, int number,
 	return 0;
 }
 
-/* A file has nothing to tell: who asks for nothing that it always is waits until the deadline, as for poll. */
+/* A file never has an event: a poll for events that a file never reports waits until its deadline, as poll(2) does. */
 static int register_for(struct weft__loop *loop, struct weft__fd *fd, int number, const weft_io_t *io)
 {
 	int error = register_fd(loop, fd, number, io);
@@ -283,7 +285,7 @@ static void forget(struct weft__loop *loop, int number, struct weft__fd *fd)
 	__atomic_store_n(&fd->registered, false, __ATOMIC_RELAXED);
 }
 
-/* Done with waiting. */
+/* The wait is over. */
 static void leave(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
 	weft__task_lock_near(&fd->lock);
@@ -293,8 +295,8 @@ static void leave(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 	weft__task_unlock(&fd->lock);
 }
 
-/* Another may wait for the same, and was not woken while this one was at it. It is seen here, or it sees that the
- * descriptor is ready: begin_waiting. */
+/* A second operation may wait for the same direction, and was not woken during this attempt. Either it is seen here, or
+ * it sees in begin_waiting that the descriptor is ready. */
 static inline __attribute__((always_inline)) void pass_on(struct weft__fd *fd, uint8_t way)
 {
 	__atomic_fetch_or(&fd->ready, way, __ATOMIC_SEQ_CST);
@@ -321,7 +323,7 @@ static int finish(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd, i
 	return io->kind == WEFT_IO_ACCEPT ? weft__io_accepted(loop, io, nature) : WEFT_IO_DONE;
 }
 
-/* Clears what the attempt is about to use, unless the other side is gone. True: it is worth an attempt. */
+/* Clears the direction that the attempt is about to use, unless the peer is gone. True: an attempt may succeed. */
 static inline __attribute__((always_inline)) bool claim_readiness(struct weft__fd *fd, uint8_t way)
 {
 	uint8_t ready = __atomic_load_n(&fd->ready, __ATOMIC_RELAXED);
@@ -333,7 +335,7 @@ static inline __attribute__((always_inline)) bool claim_readiness(struct weft__f
 	return true;
 }
 
-/* The number that an operation waits for: mostly the descriptor that it names first; a splice waits for either. */
+/* The number of the descriptor that an operation waits for: usually its first; a splice waits for either of two. */
 static int number_of(const weft_io_t *io, const struct weft__fd *fd)
 {
 	return fd == io->place ? io->fd : io->other;
@@ -344,7 +346,7 @@ static bool is_to_try_again(const weft_io_t *io)
 	return io->waiter.result == -ETIMEDOUT && io->waiter.timer.at != io->deadline;
 }
 
-/* Into the descriptor's list. WEFT_IO_YIELDS: it is ready by now. */
+/* Adds the operation to the descriptor's list. WEFT_IO_YIELDS: the descriptor has become ready. */
 static int begin_waiting(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
 	int error, next = WEFT_IO_WAITS;
@@ -378,35 +380,36 @@ static inline int64_t attempt_once(weft_io_t *io, struct weft__fd *fd, int natur
 	return weft__io_is_plain_transfer(io, nature) ? weft__io_transfer(io) : weft__io_attempt(io, nature);
 }
 
-/* Bytes alone, of which nothing but their coming need be told. A listener and a device may have errors to tell. */
+/* Is the arrival of bytes its only event? Listeners and devices may also report errors. */
 static bool is_plain(const struct weft__fd *fd, int nature)
 {
 	return !__atomic_load_n(&fd->listens, __ATOMIC_RELAXED) &&
 	       (nature == WEFT__STREAM || nature == WEFT__UNIX || nature == WEFT__PIPE);
 }
 
-/* -EAGAIN: it is to wait. */
+/* -EAGAIN: the operation is to wait. */
 static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 {
 	const uint8_t ends = ends_of(io->way);
 	uint8_t gone;
 	int64_t result;
 
-	/* Nobody says when it is ready before it is registered; who does not wait wants to know it now. */
+	/* No event comes before it is registered; an operation that does not wait needs the answer now. */
 	if (!claim_readiness(fd, io->way) && io->deadline && __atomic_load_n(&fd->registered, __ATOMIC_RELAXED) &&
 	    is_plain(fd, nature) && !weft__io_must_ask(io, nature))
 		return -EAGAIN;
 	result = attempt_once(io, fd, nature);
 	gone = __atomic_load_n(&fd->ready, __ATOMIC_RELAXED) & ends;
-	/* An operation that does not wait leaves the readiness as it is: the next one may have to tell the end. */
+	/* An operation that does not wait leaves the readiness unchanged: the next operation may have to report the
+	 * end. */
 	if (result == -EAGAIN && gone && !weft__io_does_not_wait(io)) {
-		/* The other side is not gone any more: the socket has begun to connect. Cleared before it is tried,
-		 * or an event in between would be lost. */
+		/* The peer is not gone after all: the socket has begun to connect. Cleared before the attempt, or an
+		 * event in between would be lost. */
 		__atomic_fetch_and(&fd->ready, (uint8_t) ~(ends | io->way), __ATOMIC_RELAXED);
 		result = attempt_once(io, fd, nature);
 		if (result == -EAGAIN && gone & WEFT__NO_MORE)
 			result = weft__io_attempt_shut(io, nature);
-		/* It is gone all the same, and nothing will say so once more. */
+		/* The peer is gone after all, and no further event will report that. */
 		if (result != -EAGAIN)
 			__atomic_fetch_or(&fd->ready, gone, __ATOMIC_RELAXED);
 	}
@@ -414,9 +417,10 @@ static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 }
 
 /*
- * After an attempt that returned -EAGAIN, and took the descriptor's readiness: give it back if there may be something
- * for other receives, because no event tells of it again. An empty queue of errors says nothing of data. A peek may
- * have passed all data that are there (SO_PEEK_OFF). A descriptor whose other side has ended stays ready by itself.
+ * Called after an attempt that returned -EAGAIN, and cleared the descriptor's readiness: sets the readiness again if
+ * there may be data for other receives, because no event reports these data a second time. An empty error queue says
+ * nothing about data. A peek may have passed all data that are there (SO_PEEK_OFF). A descriptor whose peer has ended
+ * stays ready anyway.
  */
 static bool keep_readiness(weft_io_t *io, struct weft__fd *fd)
 {
@@ -467,8 +471,8 @@ static int64_t attempt_splice(weft_io_t *io, struct weft__fd *from, struct weft_
 }
 
 /*
- * A splice waits for its input, or for room in its output, whichever is missing. What is missing is known only after an
- * attempt; a change that comes before the wait is seen, because the attempt before it has cleared the side's readiness.
+ * A splice waits for its input, or for room in its output. Only an attempt shows which of the two is missing; a change
+ * that comes before the wait is seen, because the preceding attempt has cleared that side's readiness.
  */
 static int try_splice(struct weft__loop *loop, weft_io_t *io, struct weft__fd *from)
 {
@@ -502,7 +506,7 @@ __attribute__((noinline, cold)) static int begin_splice(struct weft__loop *loop,
 	return try_splice(loop, io, from);
 }
 
-/* weft_poll: asked after it is in the list, so that no change is missed. */
+/* weft_poll: polls again after the operation is in the list, so that no change is missed. */
 static int try_poll(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
 	int64_t result = weft__io_attempt(io, WEFT__UNKNOWN);
@@ -522,7 +526,7 @@ static int try_poll(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 	return weft__io_done(io, result);
 }
 
-/* Operations that are not just tried: polls, splices, and those for helper threads. */
+/* Operations that are not simply tried: polls, splices, and operations for helper threads. */
 __attribute__((noinline)) static int begin_special(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
 	if (!io->way)

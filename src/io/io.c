@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Operations: which back end does them, and how they begin and end. */
+/* Operations: the choice of a back end, and how operations begin and end. */
 #define _GNU_SOURCE
 #include "io/sim.h"
 #include "sched/queue.h"
@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 enum {
-	STREAK = 64,	  /* operations in a row that did not wait, before others get their turn */
-	PAUSE = 10000000, /* nanoseconds between attempts that no event announces */
-	DOUBLINGS = 7,	  /* of the first pause, until it is that long */
+	STREAK = 64,	  /* operations in a row that did not wait, before other tasks run */
+	PAUSE = 10000000, /* nanoseconds between attempts without an event */
+	DOUBLINGS = 7,	  /* of the first pause, up to PAUSE */
 };
 
 /* ---- a runtime's loop -------------------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ static void close_loop(struct weft__source *source)
 	free(loop);
 }
 
-/* WEFT_IO asks for something that there is not. Once, and then the program goes on. */
+/* WEFT_IO names a back end that is not available. Says so once; the program continues. */
 static void complain(const char *name, const char *why, int error, const char *used)
 {
 	static _Atomic bool said;
@@ -62,8 +62,8 @@ static int choose(struct weft__loop *loop)
 
 	if (*name && strcmp(name, "epoll") != 0 && strcmp(name, "io_uring") != 0)
 		wrong = name;
-	/* Where a ring completes something for a thread that sleeps in epoll_wait, the kernel ends that sleep by EINTR.
-	 * A loop of the program's own need not expect this of us. */
+	/* When a ring completes an operation for a thread that sleeps in epoll_wait, the kernel ends that sleep with
+	 * EINTR. The program's own loop need not expect that. */
 	if (loop->rt->embedded && (!*name || wrong) && !WEFT_CANARY(a_ring_may_interrupt))
 		name = "epoll";
 	if (strcmp(name, "epoll") != 0) {
@@ -120,7 +120,7 @@ static __attribute__((noinline)) int make_loop(struct weft__rt *rt, struct weft_
 		/* Release: workers that sleep or look read it. (ThreadSanitizer watches descriptors, too.) */
 		weft__seen_release(*made);
 		atomic_store(&rt->source, (struct weft__source *)*made);
-		/* Those that are parked know nothing of it. */
+		/* Parked workers have not seen the new source. */
 		w->handed_on = false;
 		if (*made && rt->embedded)
 			weft__embedded_add(rt, (*made)->source.descriptor);
@@ -130,8 +130,8 @@ static __attribute__((noinline)) int make_loop(struct weft__rt *rt, struct weft_
 	return error;
 }
 
-/* 0: the worker's loop, or NULL where there is none: helpers may block, that is what they are for. A negative errno: it
- * could not be made; the next operation tries again. */
+/* Returns 0 and the worker's loop, or NULL if it needs none: helper threads may block. A negative errno: the loop could
+ * not be made; the next operation tries again. */
 static inline __attribute__((always_inline)) int find_loop(struct weft__worker *w, struct weft__loop **loop)
 {
 	struct weft__source *source;
@@ -200,7 +200,7 @@ static inline __attribute__((always_inline)) void let_go(struct weft__loop *loop
 		weft__io_settle(io);
 }
 
-/* It is for a helper thread. Nobody withdraws it from there, so it does not begin for a task that is cancelled. */
+/* The operation goes to a helper thread. It cannot be withdrawn there, so it does not begin for a cancelled task. */
 static int blocks(struct weft__loop *loop, weft_io_t *io)
 {
 	if (weft__check_cancelled()) {
@@ -228,9 +228,10 @@ static int begin_call(struct weft__loop *loop, weft_io_t *io)
 }
 
 /*
- * The task that this worker will probably run next was put to sleep some system calls ago, which have evicted it from
- * the first-level cache, if not from the second. It is fetched while the current task begins to wait, in two steps,
- * because the task says where its frames are: a request of 1000 connections takes 1 to 4 % less time.
+ * This worker probably runs the task at the head of its queue next. System calls since that task was suspended have
+ * evicted it from the first-level cache, if not from the second. It is fetched while the current task begins to wait,
+ * in two steps, because the task's record has the address of its frames: a request of 1000 connections takes 1 to 4 %
+ * less time.
  */
 static inline void fetch_next_task(struct weft__worker *w)
 {
@@ -240,7 +241,7 @@ static inline void fetch_next_task(struct weft__worker *w)
 		weft__prefetch_task(next);
 }
 
-/* Where other workers take from the ring the task may have ended meanwhile, so it is not read. */
+/* If other workers steal from the ring the task may have ended meanwhile, so its record is not read. */
 static inline void fetch_next_frames(struct weft__worker *w)
 {
 	const struct weft__task *next = w->ring.no_thieves ? weft__ring_peek(&w->ring) : NULL;
@@ -254,7 +255,7 @@ static inline __attribute__((always_inline)) int begin_in(struct weft__worker *w
 	struct weft__loop *loop;
 	int next, error = find_loop(w, &loop);
 
-	/* To block the worker instead could make it wait for ever: for another task of its own. */
+	/* Blocking the worker instead could deadlock, if the operation waits for another task of this worker. */
 	if (error)
 		return weft__io_done(io, error);
 	if (!loop) {
@@ -288,7 +289,7 @@ static inline __attribute__((always_inline)) int begin_in(struct weft__worker *w
 	return next;
 }
 
-/* A helper thread has come to what a task has begun. -EAGAIN: it is to be done. */
+/* A helper thread is about to run a task's operation. -EAGAIN: it is to be done; else the result. */
 static int64_t in_vain(struct weft__loop *loop, const weft_io_t *io)
 {
 	if (!weft__means_the_same(loop, io) || weft__check_cancelled())
@@ -307,7 +308,7 @@ static int end_opening(struct weft__loop *loop, weft_io_t *io, int64_t result)
 	return WEFT_IO_DONE;
 }
 
-/* A helper thread does not wait for the other side of a FIFO: its task does. */
+/* A helper thread does not wait for the peer of a FIFO: its task does. */
 static void open_for_task(struct weft__loop *loop, weft_io_t *io)
 {
 	int64_t result = weft__open_attempt(io);
@@ -376,8 +377,8 @@ static void do_for_thread(weft_io_t *io)
 	io->step = WEFT__OVER;
 }
 
-/* The whole of it, blocking: what a helper thread is to do, or in a thread that is no task. An open of a task may be to
- * be tried again. */
+/* Runs the whole operation, blocking: on a helper thread for a task, or in a thread that is not a task. A task's open
+ * may have to be tried again. */
 void *weft__io_block(void *operation)
 {
 	weft_io_t *io = operation;
@@ -389,7 +390,7 @@ void *weft__io_block(void *operation)
 	return NULL;
 }
 
-/* What is called here is not what the task calls: see posix.c. Nothing in between suspends. */
+/* `in_io` marks calls as the runtime's, not the task's: see posix.c. Nothing in between suspends. */
 static int begin(weft_io_t *io)
 {
 	struct weft__worker *w = weft__worker();

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Who uses a descriptor, and closing one that is in use.
+ * Which operations use a descriptor, and closing a descriptor that is in use.
  *
- * A descriptor's number is not an identity: once it is closed the kernel gives it to the next file. So an operation
- * holds each descriptor that it names, from its beginning to its end, in whatever back end or thread it is done; and
- * for each number that weft_close was called for
+ * A descriptor's number is not an identity: after it is closed the kernel gives the number to the next file. So an
+ * operation holds each descriptor that it names, from its beginning to its end, in any back end or thread; and for each
+ * number that weft_close was called for
  *
- *     the kernel has it back  <=>  no operation holds it
+ *     the kernel has reclaimed it  <=>  no operation holds it
  *
- * A runtime counts its operations in its own record of the descriptor (weft__fd.uses), found by the number, in a table
- * of blocks that are made when they are needed and stay until the runtime ends: a pointer to a record stays good, and
- * an event that comes late finds it. Threads that are no tasks have a table of their own, weft__outside.
+ * A runtime counts its operations in its own record of the descriptor (weft__fd.uses). The number is the index of the
+ * record in a table of blocks, which are made on demand and stay until the runtime ends: a pointer to a record stays
+ * valid, and a late event finds the record. Threads that are not tasks share a table of their own, weft__outside.
  *
  *   weft_close   locks the record of the number in each table, marks it as closing, and ends the waits of its
- *                operations. If there are none the number goes back to the kernel before the locks are released; else
- *                something that can be neither read nor written gets the number (a placeholder), so that the other side
+ *                operations. If there are none the kernel reclaims the number before the locks are released; else
+ *                the number refers to a file that can be neither read nor written (a placeholder), so that the peer
  *                sees the end at once.
- *   operations   look at the mark before they wait, under the lock. One that has met the placeholder ends with
- *                -ECANCELED. The last to end gives the number back.
- *   weft/posix.h does the same; but dup2 and dup3 replace the file at once, and what waits for the old one must not go
- *                on with the new one: the record's generation tells.
+ *   operations   look at the mark before they wait, under the lock. An operation that has met the placeholder ends with
+ *                -ECANCELED. The last operation to end closes the number.
+ *   weft/posix.h does likewise; but dup2 and dup3 replace the file at once, and a wait for the old file must not
+ *                continue with the new file: the record's generation tells them apart.
  *
- * A child of fork has none of the tasks that its parent's tables count: there they are forgotten. A child of vfork uses
- * its parent's memory, but has descriptors of its own: what it closes is no business of the tables.
+ * A child of fork has none of the tasks that its parent's tables count, so it resets the tables. A child of vfork uses
+ * its parent's memory, but has descriptors of its own: when it closes a descriptor the tables must not change.
  */
 #define _GNU_SOURCE
 #include "io/sim.h"
@@ -42,18 +42,19 @@ static struct weft__fd *_Atomic outside_blocks[WEFT__BLOCKS];
 struct weft__loop weft__outside = {.blocks = outside_blocks, .spare = -1};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct weft__loop *loops = &weft__outside; /* under it: all tables */
-static _Atomic bool several;			  /* more than one of them has been used */
-static _Atomic bool made;			  /* one of them has been used */
-static _Atomic pid_t process;			  /* whose tables these are */
-/* Threads wait in poll, beside their descriptor for this one: readable once for each number that is closed and held by
- * a thread's operation. -1: not made yet, or it cannot be made. Under the lock. */
+static struct weft__loop *loops = &weft__outside; /* under the lock: all tables */
+static _Atomic bool several;			  /* more than one table has been used */
+static _Atomic bool made;			  /* a table has been used */
+static _Atomic pid_t process;			  /* the process that the tables describe */
+/* Waiting threads poll this eventfd beside their descriptor: it is readable once for each number that is closed while a
+ * thread's operation holds it. -1: not made yet, or it cannot be made. Under the lock. */
 static int ends = -1;
-static uint32_t changing; /* a lock: somebody changes a descriptor's mode for a moment */
-/* The calling thread closes one at this moment: libweft-posix.so stands before close, and would ask these tables. */
+static uint32_t changing; /* a lock: a thread changes a descriptor's mode for a moment */
+/* The calling thread is inside close: libweft-posix.so interposes close, and would consult these tables. */
 static __thread __attribute__((tls_model("initial-exec"))) bool inside;
 
-/* No task is in the child. The tables' memory stays with those who might have been in the middle of it. */
+/* The child has no tasks. The tables' memory is not freed: a thread of the parent may have been changing it during the
+ * fork. */
 static void forget_parent(void)
 {
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
@@ -90,7 +91,7 @@ int weft__outside_ends(void)
 	return fd;
 }
 
-/* Under the lock, and the record's. */
+/* Under the lock, and the record's lock. */
 static void tell_threads(struct weft__fd *fd)
 {
 	const uint64_t one = 1;
@@ -141,7 +142,7 @@ struct weft__fd *weft__fd_make_block(struct weft__loop *loop, int number)
 	atomic_store(&made, true);
 	if (loop == &weft__outside)
 		atomic_store(&several, true);
-	/* Another worker may be as fast. */
+	/* Another worker may make the block at the same time. */
 	if (block && !atomic_compare_exchange_strong(at, &other, block)) {
 		free(block);
 		block = other;
@@ -149,7 +150,7 @@ struct weft__fd *weft__fd_make_block(struct weft__loop *loop, int number)
 	return block;
 }
 
-/* The record, if there is one. */
+/* The record, or NULL if its block was never made. */
 static struct weft__fd *known(const struct weft__loop *loop, int number)
 {
 	struct weft__fd *block;
@@ -160,7 +161,7 @@ static struct weft__fd *known(const struct weft__loop *loop, int number)
 	return block ? &block[number % WEFT__BLOCK] : NULL;
 }
 
-/* ---- what a descriptor is ---------------------------------------------------------------------------------------- */
+/* ---- natures of descriptors -------------------------------------------------------------------------------------- */
 
 enum weft__nature weft__nature_of_socket(int domain, int type, int protocol)
 {
@@ -192,10 +193,10 @@ static int find_nature(struct weft__fd *fd, int number)
 		__atomic_store_n(&fd->direct, flags >= 0 && flags & O_DIRECT, __ATOMIC_RELAXED);
 		return WEFT__FILE;
 	}
-	/* Whoever writes into a pipe may have made it one of packets: that is not to be seen at this end. */
+	/* The writer of a pipe may have put it into packet mode, which this end cannot see. */
 	if (!S_ISSOCK(status.st_mode))
 		return flags & O_NONBLOCK ? WEFT__DEVICE : WEFT__BLOCKING_PIPE;
-	/* Others may count on the mode: see attempt_once, epoll.c. */
+	/* Foreign code may depend on the mode: see attempt_once, epoll.c. */
 	__atomic_store_n(&fd->blocks, !(flags & O_NONBLOCK), __ATOMIC_RELAXED);
 	return weft__nature_of_socket(weft__socket_option(number, SO_DOMAIN), weft__socket_option(number, SO_TYPE),
 				      weft__socket_option(number, SO_PROTOCOL));
@@ -220,7 +221,8 @@ void weft__fd_made(int number, enum weft__nature nature)
 	if (!fd)
 		return;
 	weft__task_lock(&fd->lock);
-	/* Somebody closed an earlier one by close, which the kernel has forgotten, too. */
+	/* An earlier descriptor with this number was closed by plain close, so the kernel has dropped its registration,
+	 * too. */
 	__atomic_store_n(&fd->registered, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&fd->blocks, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&fd->marked, false, __ATOMIC_RELAXED);
@@ -230,10 +232,11 @@ void weft__fd_made(int number, enum weft__nature nature)
 	weft__task_unlock(&fd->lock);
 }
 
-/* ---- what an operation holds ------------------------------------------------------------------------------------- */
+/* ---- holding descriptors ----------------------------------------------------------------------------------------- */
 
-/* Operations that wait for several descriptors stand in the list of one of them, and in this one, by which the end of
- * the others finds them: a splice, a sendfile, a poll for weft/posix.h's poll. These fields are of no use to them. */
+/* An operation that waits for several descriptors (a splice, a sendfile, a poll for weft/posix.h's poll) is in the list
+ * of one of them, and in `pairs`, where weft_close of its other descriptors finds it. `offset` and `more` link this
+ * list: these kinds do not use them. */
 static weft_io_t *before(const weft_io_t *io)
 {
 	return (weft_io_t *)(intptr_t)io->offset;
@@ -272,7 +275,7 @@ static bool is_pair(const weft_io_t *io)
 	       (io->kind == WEFT_IO_POLL && io->data && ((const struct weft__use *)io->data)->more);
 }
 
-/* Such an operation's generation is this, which is no single descriptor's. */
+/* The generation of an operation that names two descriptors: a combination that no single descriptor has. */
 static uint32_t generation_of_pair(uint32_t one, uint32_t other)
 {
 	return (one + other) ^ 0x80000000;
@@ -313,7 +316,8 @@ static void let_go(struct weft__loop *loop, struct weft__fd *fd, weft_io_t *io, 
 		weft__let_go_of_closed(io, number, uses);
 }
 
-/* It seems to be closed. Whoever closes it at this moment is waited for: the number may mean a new file then. */
+/* The descriptor seems to be closed. Waits for a thread that is closing it at this moment, because the number may refer
+ * to a new file afterwards. */
 int weft__hold_closing(struct weft__loop *loop, struct weft__fd *fd, int number)
 {
 	bool closing;
@@ -335,7 +339,7 @@ static int hold(struct weft__loop *loop, int number, struct weft__fd **fd, uint3
 	return weft__fd_hold(*fd, generation, loop != &weft__outside) ? 0 : weft__hold_closing(loop, *fd, number);
 }
 
-/* Does such an operation wait for this number, beside its first? */
+/* Does an operation with several descriptors wait for this number, beside its first? */
 static bool waits_for(const weft_io_t *io, int number)
 {
 	const struct weft__use *uses = io->data;
@@ -472,7 +476,7 @@ static struct weft__loop *after(const struct group *g, const struct weft__loop *
 	return g->only ? NULL : loop->next;
 }
 
-/* The calling worker's table, if it has one. A child of fork has not. */
+/* The calling worker's table, or NULL. A child of fork has none. */
 static struct weft__loop *own(void)
 {
 	struct weft__worker *w = weft__worker();
@@ -482,7 +486,7 @@ static struct weft__loop *own(void)
 	return (struct weft__loop *)atomic_load_explicit(&w->rt->source, memory_order_acquire);
 }
 
-/* Mostly there is one runtime, and no thread has done any I/O beside it: then nobody need be kept out. */
+/* Usually there is one runtime, and no thread outside of it has done any I/O: then the lock is not needed. */
 static void begin_group(struct group *g, int number)
 {
 	*g = (struct group){atomic_load(&several) ? NULL : own(), number};
@@ -506,7 +510,8 @@ static void forget(struct weft__loop *loop, struct weft__fd *fd, int number)
 	__atomic_store_n(&fd->ready, 0, __ATOMIC_RELAXED);
 }
 
-/* Those that mark_all has locked, in the tables before `end`. A block that was made meanwhile is not one of them. */
+/* Unlocks the records that mark_all has locked, in the tables before `end`, except in blocks that were made
+ * meanwhile. */
 static void unlock_all(const struct group *g, const struct weft__loop *end, bool open)
 {
 	struct weft__loop *loop;
@@ -522,7 +527,7 @@ static void unlock_all(const struct group *g, const struct weft__loop *end, bool
 	}
 }
 
-/* Lock and mark. -EBADF: it is closing already. Else whether operations hold it. */
+/* Locks and marks. -EBADF: another call is already closing it. Else returns whether operations hold it. */
 static int mark_all(const struct group *g)
 {
 	struct weft__loop *loop;
@@ -583,7 +588,7 @@ static void end_waits(const struct group *g)
 	}
 }
 
-/* If that fails, the other side sees the end when the last operation has ended. */
+/* If this fails, the peer sees the end when the last operation has ended. */
 static bool put_placeholder(const struct group *g)
 {
 	struct weft__loop *loop;
@@ -609,7 +614,7 @@ static void note_placeholder(const struct group *g, bool put)
 	}
 }
 
-/* Linux has closed it also where a signal came in between. */
+/* After EINTR Linux has closed the descriptor, too. */
 static int close_now(int number)
 {
 	int error;
@@ -625,7 +630,8 @@ static bool is_registered(const struct weft__fd *fd)
 	return __atomic_load_n(&fd->registered, __ATOMIC_RELAXED);
 }
 
-/* Is this a process in which the tables are not to be looked at? Only what is used in them need ask. */
+/* Is this a child of fork or vfork, where the tables do not apply? Asks the system only for a descriptor that the
+ * tables use. */
 static bool is_child(int number)
 {
 	const struct weft__loop *loop = atomic_load(&several) ? NULL : own();
@@ -702,10 +708,11 @@ int weft__fds_replace(int number, int (*replace)(void *argument), void *argument
 	return result;
 }
 
-/* The last operation of one table has ended. Are there others, or has the number been given back? */
+/* The last operation of one table has ended. GONE: the number is already closed; HELD: operations of other tables hold
+ * it. */
 enum { GONE, HELD, LEFT, LEFT_PLACEHOLDER };
 
-/* Unless it is gone, locks what mark_all has marked. */
+/* Unless the result is GONE, locks the records that mark_all has marked. */
 static int lock_marked(const struct group *g)
 {
 	struct weft__loop *loop;
@@ -725,7 +732,7 @@ static int lock_marked(const struct group *g)
 		if (state == HELD || __atomic_load_n(&fd->uses, __ATOMIC_ACQUIRE) >= WEFT__USER)
 			mine = HELD;
 		state = mine;
-		/* Who looked for its nature may have seen the placeholder's. */
+		/* A thread that determined its nature may have looked at the placeholder. */
 		forget(loop, fd, g->number);
 	}
 	return state;
@@ -740,7 +747,7 @@ static void give_back(int number)
 	state = lock_marked(&g);
 	if (state > HELD)
 		hear_threads(known(&weft__outside, number));
-	/* Or dup2 has given it to another file meanwhile, which is no business of ours. */
+	/* Meanwhile dup2 may have made the number refer to another file, which must stay open. */
 	if (state == LEFT || (state == LEFT_PLACEHOLDER && fcntl(number, F_GETFL) & O_PATH))
 		(void)close_now(number);
 	if (state != GONE)
@@ -750,7 +757,7 @@ static void give_back(int number)
 
 void weft__let_go_of_closed(weft_io_t *io, int number, uint32_t uses)
 {
-	/* It has met the placeholder. */
+	/* The operation has met the placeholder. */
 	if (io && io->result == -EBADF)
 		io->result = -ECANCELED;
 	if (uses == (WEFT__USER | WEFT__CLOSING))

@@ -1,45 +1,47 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * I/O by io_uring. A worker has a ring of its own; the operations of a task go into the ring of the worker that runs it
- * then, and end there. They are handed to the kernel when the worker parks or looks, many by one system call, which at
- * the same time asks for what has ended.
+ * I/O by io_uring. A worker has a ring of its own; a task's operation goes into the ring of the worker that runs the
+ * task at that time, and completes there. The worker submits when it parks or looks, many operations by one system
+ * call, which also asks for completions.
  *
  * A ring belongs to its thread (IORING_SETUP_SINGLE_ISSUER, DEFER_TASKRUN: without them an echo server does two
- * thirds of the work per second of CPU time), and only this thread enters the kernel for it. Others may, under a lock,
- *   put an operation in, to withdraw one of a task that goes on elsewhere, and wake the owner;
- *   take out what has ended, if the owner is held inside a long task. The kernel says what has ended only to the owner:
- *   a signal (SIGURG, ignored by default; Go uses it likewise) makes it enter the kernel for a moment. That there is
- *   something to say is told by an eventfd, which is silent while the owner is not held. The worker that watches polls
- *   it in its ring. One that has done no I/O has none, and looks now and then: a ring that it opened by itself would
- *   take the number of a descriptor that the program has just closed.
- * Rejected: rings that every thread may enter, for their price; moving the long task away, because that needs a thread
- * more for each, and its frames may hold what belongs to a thread.
+ * thirds of the work per second of CPU time), and only this thread enters the kernel for it. Other workers may, under
+ * a lock,
+ *   queue an entry, to cancel an operation whose task has moved to another worker, and wake the owner;
+ *   reap completions, if the owner is held inside a long task. The kernel posts completions only to the owner: a signal
+ *   (SIGURG, ignored by default; Go uses it, too) makes the owner enter the kernel for a moment. An eventfd reports
+ *   that completions wait; it is disabled while the owner is not held. The worker that watches polls it in its own
+ *   ring. A worker that has done no I/O has no ring, and looks now and then: a ring that it opened by itself would
+ *   get the number of a descriptor that the program has just closed.
+ * Rejected: rings that every thread may enter, for their price; moving the long task away, because that needs one more
+ * thread for each long task, and its frames may hold objects that belong to a thread.
  *
- * An operation that is to end early is withdrawn: a request of its own, after which the operation still ends in the
- * usual way, as cancelled or as done. Only that ends the call, because until then the kernel may write into the buffer.
+ * An operation that is to end early is cancelled by a request of its own. The operation still completes in the usual
+ * way, as cancelled or as done, and only then the call ends, because until then the kernel may write into the buffer.
  *
- * What ends at once goes into the queue before what may wait: if one task writes what another one reads, the read finds
- * it there, and the kernel need not wait for it. A round trip over pipes takes 0.96 of the raw ring's in place of 1.24.
+ * Operations that complete immediately are queued before operations that may block: if one task writes data that a
+ * second task reads, the read finds the data, and the kernel need not wait for it. A round trip over pipes takes 0.96
+ * of the raw ring's, instead of 1.24.
  *
- * A cancelled operation that lies in the submission queue is taken back, without the kernel. Writes, sends and reads of
- * cached files end while the kernel takes them: a worker that has begun one looks before it parks, because to park
- * takes more atomic operations than the look.
+ * A cancelled operation that is still in the submission queue is removed there, without the kernel. Writes, sends and
+ * reads of cached files complete during submission: a worker that has queued such an operation looks before it parks,
+ * because parking takes more atomic operations than looking.
  *
  * Measured and rejected (an echo server of 64 and of 1000 connections, CPU time, a raw loop with and without it):
- *   - a write by a system call first: no gain for sockets; a round trip over pipes 1.45 times the raw ring's, in place
+ *   - a write by a system call first: no gain for sockets; a round trip over pipes 1.45 times the raw ring's, instead
  *     of 1.33, because the kernel runs the reader's completion apart from the next submission
- *   - multishot receives into buffers that the kernel picks: 0.97; but they take bytes that no task has asked for, and
- *     these are lost to whatever else reads the descriptor: another library, a child process
+ *   - multishot receives into buffers that the kernel picks: 0.97; but they consume bytes that no task has asked for,
+ *     and other readers of the descriptor (another library, a child process) lose these bytes
  *   - multishot polls, and receives by system calls: 1.02 to 1.04; a cancel would need no kernel, as with epoll
  *   - IORING_RECVSEND_POLL_FIRST: 0.98 to 1.01, within the noise
- *   - multishot accept: 0.7 (one client at a time) to 0.9 (1000) of a connection with one request; but it accepts what
- *     no task has asked for, and a server that has enough to do must leave that to others
- *   - IORING_OP_SEND_ZC: 5 times a send of 4 KiB, 1.0 of 64 KiB, 0.9 of 1 MiB over the loopback, which copies all the
- *     same; and a task would wait for a round trip of the network before it has its buffer back
+ *   - multishot accept: 0.7 (one client at a time) to 0.9 (1000) of a connection with one request; but it accepts
+ *     connections that no task has asked for, and a busy server must leave them to other acceptors
+ *   - IORING_OP_SEND_ZC: 5 times a send of 4 KiB, 1.0 of 64 KiB, 0.9 of 1 MiB over the loopback, which copies the data
+ *     anyway; and a task would wait for a round trip of the network before it may reuse its buffer
  *     (the last two: docs/io.md, by `./weft lab --only io/accept,io/storm,io/send64k,io/send1m`)
  *
- * liburing is used if it is there when the runtime does its first operation (dlopen), so that programs need not be
- * linked with it; its header only when this is compiled. Without either, or if the kernel refuses, epoll does it all.
+ * liburing is used if dlopen finds it when the runtime does its first operation, so that programs need not be linked
+ * with it; its header is needed only to compile this file. Without either, or if the kernel refuses, epoll is used.
  */
 #define _GNU_SOURCE
 #include "internal/valgrind.h"
@@ -66,13 +68,13 @@ enum {
 	SUBMISSIONS = 256,
 	COMPLETIONS = 4096,
 #endif
-	SUBMIT_AT = 64,	      /* so many wait for nothing else */
+	SUBMIT_AT = 64,	      /* submit when so many entries are queued */
 	RETRY_AFTER = 100000, /* nanoseconds, if there is no room in a ring */
-	FINISHED = 0x80,      /* in weft_io_t.way: the kernel has done with it */
-	UNLISTED = 0x40,      /* there: it stands in no list of its descriptor's */
+	FINISHED = 0x80,      /* in weft_io_t.way: the kernel has completed it */
+	UNLISTED = 0x40,      /* in weft_io_t.way: it is not in its descriptor's list */
 };
 
-/* user_data of what is no operation. */
+/* user_data of entries that are not operations. */
 enum { IGNORED, WOKEN, TOLD };
 
 struct ring {
@@ -82,11 +84,11 @@ struct ring {
 	int wake;     /* an eventfd, polled by the ring */
 	bool wakes, alone;
 	int tells;		/* loop->tells */
-	bool loud;		/* `tells` is written when there is work for the owner */
+	bool loud;		/* `tells` is written when the owner has work */
 	bool polls;		/* polls `tells` */
-	bool quick;		/* atomic: what waits to be submitted will end at once, or some of it */
-	struct ring *attendant; /* atomic: of who has sent the owner a signal, and is told what came of it */
-	unsigned waiting; /* number of the first entry not submitted yet that others may overtake: see entry_in_front */
+	bool quick;		/* atomic: some queued entry completes during submission */
+	struct ring *attendant; /* atomic: ring of the worker that has signalled the owner; woken with the outcome */
+	unsigned waiting; /* number of the first queued entry that other entries may overtake: see entry_in_front */
 	uint8_t silent_cancel; /* IOSQE_CQE_SKIP_SUCCESS, if this kernel has it */
 };
 
@@ -122,7 +124,7 @@ static bool try_lock(struct ring *r)
 	return !__atomic_exchange_n(&r->lock, 1, __ATOMIC_ACQUIRE);
 }
 
-/* By a worker. The ring of a worker that is the only one is touched by nobody else: helpers do no operations. */
+/* By a worker. No other thread touches the ring of a runtime's only worker: helpers do no operations. */
 static inline void lock_own(struct ring *r)
 {
 	if (!r->alone)
@@ -135,7 +137,7 @@ static inline void unlock_own(struct ring *r)
 		weft__spin_unlock(&r->lock);
 }
 
-/* By a task, in `begin` or `go_on`, which have touched the stack once for all locks that they take. */
+/* By a task, in `begin` or `go_on`, which have touched the stack once for all the locks that they take. */
 static inline void lock_ring(struct ring *r)
 {
 	lock_own(r);
@@ -154,7 +156,7 @@ static inline void lock_fd(struct weft__fd *fd)
 	weft__seen_acquire(&fd->lock);
 }
 
-/* Under the lock. What the kernel is to see of the submission queue; how many it has not taken. */
+/* Under the lock. Shows the queued entries to the kernel. Returns how many it has not consumed. */
 static unsigned publish(struct ring *r)
 {
 	struct io_uring_sq *sq = &r->ring.sq;
@@ -191,7 +193,7 @@ static void submit(struct ring *r)
 		enter(r, count, 0, NULL);
 }
 
-/* An entry of the submission queue; NULL: it is full, and only its owner can change that. */
+/* An entry of the submission queue; NULL: the queue is full, and only its owner can submit. */
 static struct io_uring_sqe *entry(struct ring *r)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&r->ring);
@@ -214,7 +216,8 @@ static void wake_ring(struct ring *r)
 	while (written < 0 && errno == EINTR);
 }
 
-/* The ring has been told, or cannot be. Until it polls again it is not. */
+/* The poll of `tells` has ended. After a success the next `watch` polls again; after a failure (`told` is false) the
+ * ring never polls again. */
 static void hear(struct ring *r, bool told)
 {
 	uint64_t count;
@@ -237,7 +240,7 @@ static void completed(struct ring *r, const struct io_uring_cqe *cqe)
 			r->wakes = cqe->flags & IORING_CQE_F_MORE;
 		else
 			hear(r, cqe->res >= 0);
-		/* It was for the owner, who may be about to sleep, and must not miss it. */
+		/* The completion was for the owner, which may be about to sleep, and must not miss it. */
 		if (r != mine)
 			wake_ring(r);
 		return;
@@ -248,7 +251,7 @@ static void completed(struct ring *r, const struct io_uring_cqe *cqe)
 		weft_waiter_complete(&io->waiter);
 }
 
-/* Under the lock. True: there was something. */
+/* Under the lock. True: there were completions. */
 static bool reap(struct ring *r)
 {
 	struct io_uring_cqe *cqe;
@@ -264,7 +267,7 @@ static bool reap(struct ring *r)
 	return count;
 }
 
-/* Under the lock, before its owner sleeps in it. */
+/* Under the lock, before the owner sleeps in the ring. */
 static void arm_wake(struct ring *r)
 {
 	struct io_uring_sqe *sqe = r->wakes ? NULL : entry(r);
@@ -290,7 +293,7 @@ static int make_queues(struct ring *r, unsigned flags)
 	if (p.features & IORING_FEAT_CQE_SKIP)
 		r->silent_cancel = IOSQE_CQE_SKIP_SUCCESS;
 	error = r->ring.ring_fd < 0 ? -EMFILE : (p.features & needed) == needed ? 0 : -EOPNOTSUPP;
-	/* A filter of system calls may let rings be made, and not be used. */
+	/* A seccomp filter may allow rings to be made, but not to be used. */
 	if (!error && !WEFT_CANARY(rings_are_not_tried))
 		error = lib.enter((unsigned)r->ring.ring_fd, 0, 0, IORING_ENTER_GETEVENTS, NULL, _NSIG / 8);
 	if (error == -EPERM || error == -ENOSYS || error == -EOPNOTSUPP || error == -EMFILE) {
@@ -300,7 +303,7 @@ static int make_queues(struct ring *r, unsigned flags)
 	return 0;
 }
 
-/* The newest features that this kernel has. */
+/* Uses the newest features that this kernel has. */
 static int make_ring(struct ring *r, bool one_thread)
 {
 	const unsigned newest = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
@@ -321,7 +324,7 @@ static void free_ring(struct ring *r)
 	free(r);
 }
 
-/* The worker's. 0 or a negative errno. */
+/* Opens the worker's ring. 0 or a negative errno. */
 static int open_ring(struct weft__loop *loop, struct weft__worker *w)
 {
 	struct ring *r = calloc(1, sizeof *r);
@@ -341,7 +344,7 @@ static int open_ring(struct weft__loop *loop, struct weft__worker *w)
 	if (r->tells >= 0 && !io_uring_cq_eventfd_toggle(&r->ring, false))
 		(void)lib.register_eventfd(&r->ring, r->tells);
 	mine = r;
-	/* Release: others look for it. */
+	/* Release: other workers read it in ring_of. */
 	weft__seen_release(r);
 	__atomic_store_n(&w->io_ring, r, __ATOMIC_RELEASE);
 	return 0;
@@ -368,7 +371,7 @@ static void close_rings(struct weft__loop *loop)
 		close(loop->tells);
 }
 
-/* The worker's ring. If it cannot have one, another's: its owner is woken to hand on what is put in. */
+/* The worker's ring. If it cannot have a ring, another worker's: the owner is woken to submit the entries. */
 static __attribute__((noinline)) struct ring *find_ring(struct weft__loop *loop, struct weft__worker *w)
 {
 	struct ring *r = open_ring(loop, w) ? NULL : ring_of(w);
@@ -385,7 +388,7 @@ static inline struct ring *ring_for(struct weft__loop *loop, struct weft__worker
 
 	if (__builtin_expect(!r, 0))
 		r = find_ring(loop, w);
-	/* A runtime without threads: whoever steps it. */
+	/* A runtime without threads: the thread that steps it owns the ring. */
 	if (__builtin_expect(loop->rt->embedded, 0))
 		mine = r;
 	return r;
@@ -393,7 +396,7 @@ static inline struct ring *ring_for(struct weft__loop *loop, struct weft__worker
 
 /* ---- the scheduler's side ---------------------------------------------------------------------------------------- */
 
-/* By its owner, under the lock, when it attends to itself. */
+/* By the owner, under the lock, when it attends to its ring itself. */
 static void be_silent(struct ring *r)
 {
 	if (__builtin_expect(r->loud, 0)) {
@@ -418,7 +421,7 @@ static void take_in(struct weft__source *source, struct weft__worker *w)
 	unlock_own(r);
 }
 
-/* Take out what has ended in the ring of a worker that is held, and make it ask for more. True: there was something. */
+/* Reaps completions in the ring of a held worker, and makes that worker ask for more. True: there were completions. */
 static bool attend_to(struct ring *r, struct ring *attendant, bool loud)
 {
 	bool some, wanted;
@@ -429,17 +432,17 @@ static bool attend_to(struct ring *r, struct ring *attendant, bool loud)
 		r->loud = true;
 		if (!WEFT_CANARY(nobody_looks_or_tells))
 			(void)io_uring_cq_eventfd_toggle(&r->ring, true);
-		/* It is loud, or what came before is seen below. */
+		/* From here on a completion writes to `tells`; earlier completions are seen below. */
 		atomic_thread_fence(memory_order_seq_cst);
 	}
 	some = reap(r);
-	/* Also what the kernel has been shown, and did not take. */
+	/* Includes entries that were published, but that the kernel did not consume. */
 	wanted = has_work(r) || r->ring.sq.sqe_tail != __atomic_load_n(r->ring.sq.khead, __ATOMIC_RELAXED);
 	weft__spin_unlock(&r->lock);
 	if (wanted) {
 		/* Release: pairs with on_signal. */
 		__atomic_store_n(&r->attendant, attendant, __ATOMIC_RELEASE);
-		/* By number, because the thread may have ended, with its runtime: then it is nobody's. */
+		/* tgkill, because the thread may have ended, with its runtime: then the call fails. */
 		(void)tgkill(getpid(), r->thread, SIGURG);
 	}
 	return some;
@@ -450,7 +453,7 @@ static void attend(struct weft__source *source, struct weft__worker *w, struct w
 	struct ring *r = ring_of(held);
 
 	(void)source;
-	/* One that sleeps attends to itself. */
+	/* A sleeping worker attends to its own ring. */
 	if (r && !atomic_load_explicit(&held->in_source, memory_order_relaxed))
 		(void)attend_to(r, ring_of(w), false);
 }
@@ -533,7 +536,7 @@ static bool unattended(struct weft__source *source)
 	return false;
 }
 
-/* Only the owner asks. */
+/* Only the owner calls this. */
 static bool expects(struct weft__source *source, struct weft__worker *w)
 {
 	struct ring *r = ring_of(w);
@@ -542,8 +545,8 @@ static bool expects(struct weft__source *source, struct weft__worker *w)
 	return r && __atomic_load_n(&r->quick, __ATOMIC_RELAXED);
 }
 
-/* In a thread that is held inside a long task: what it should have asked for. The worker that sent the signal takes out
- * what has ended. It may sleep by now, and would look only a millisecond later. */
+/* Runs in a thread that is held inside a long task: submits, and asks for completions, in its place. The worker that
+ * sent the signal reaps them. It is woken, because it may be asleep by now, and would look only a millisecond later. */
 static struct sigaction before;
 
 static void on_signal(int number, siginfo_t *info, void *context)
@@ -581,7 +584,7 @@ static void handle_signal(void)
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
 /*
- * Operations of Unix sockets that the kernel does wrongly in a ring if they cannot be done at once. On Linux 6.18 a
+ * Operations on Unix sockets that the kernel does wrongly in a ring if they cannot complete at once. On Linux 6.18 a
  * datagram for which its receiver has no room is sent later without its bytes, because the first attempt has consumed
  * them; and a connect to a listener whose queue is full cannot be cancelled.
  */
@@ -592,11 +595,12 @@ static bool must_not_block(const weft_io_t *io, int nature)
 	return nature == WEFT__LOCAL && io->way == WEFT__OUT;
 }
 
-/* Tried by a system call first: what the kernel has no operation for, or none that raises no SIGPIPE; and a poll that
- * does not wait. */
+/* Is it tried by a system call first? True if the kernel has no operation for it, or only an operation that raises
+ * SIGPIPE; and for a poll that does not wait. */
 static bool is_direct(const weft_io_t *io, int nature)
 {
-	/* A ring would read from a pipe, whatever the position; and where nothing is to be moved files differ. */
+	/* A ring would ignore the position and read from a pipe; and files differ in what happens when no bytes are to
+	 * be moved. */
 	if (nature != WEFT__FILE && io->kind <= WEFT_IO_WRITEV && (io->offset != -1 || weft__io_moves_nothing(io)))
 		return true;
 	if (io->kind == WEFT_IO_POLL)
@@ -605,13 +609,14 @@ static bool is_direct(const weft_io_t *io, int nature)
 		return true;
 	if (io->kind == WEFT_IO_READV || io->kind == WEFT_IO_WRITEV)
 		return weft__is_socket(nature);
-	/* A ring waits for an error in the queue, and collects bytes beyond descriptors, packets and an urgent mark. */
+	/* In a ring a receive waits for an error in the queue, and MSG_WAITALL collects bytes across descriptors,
+	 * packets and an urgent mark. */
 	if (io->kind == WEFT_IO_RECV || io->kind == WEFT_IO_RECVMSG)
 		return io->flags & (MSG_ERRQUEUE | MSG_WAITALL);
 	return io->kind == WEFT_IO_RECVMMSG || io->kind == WEFT_IO_SENDMMSG || io->kind == WEFT_IO_SENDFILE;
 }
 
-/* Only a helper thread can do it. */
+/* Can only a helper thread do it? */
 static bool is_blocking(const weft_io_t *io)
 {
 	const uint32_t some = 1u << WEFT_IO_STAT | 1u << WEFT_IO_COPY | 1u << WEFT_IO_ENTRIES | 1u << WEFT_IO_WATCH |
@@ -623,7 +628,7 @@ static bool is_blocking(const weft_io_t *io)
 	return io->kind != WEFT_IO_SENDFILE || weft__fd_nature(io->place, io->fd) == WEFT__FILE;
 }
 
-/* Operations that newer kernels have; the header may be older than the kernel. 0: none. */
+/* Opcodes of newer kernels; the header may be older than the kernel. 0: none. */
 static uint8_t file_operation(unsigned kind)
 {
 	static const uint8_t operations[] = {
@@ -657,14 +662,14 @@ static __attribute__((noinline)) void prepare_file(struct io_uring_sqe *sqe, con
 		sqe->addr = sqe->len = 0;
 }
 
-/* Does the kernel do it while it takes it? Reads of files, which are mostly in the page cache, and what is sent. */
+/* Does it complete during submission? Reads of files, which are mostly in the page cache, and writes and sends. */
 static bool is_quick(const weft_io_t *io, int nature)
 {
 	return nature == WEFT__FILE ? io->kind == WEFT_IO_READ || io->kind == WEFT_IO_READV
 				    : io->way == WEFT__OUT && io->kind != WEFT_IO_CONNECT;
 }
 
-/* What is waited for: `watch` is an epoll set of the descriptor. */
+/* `watch` is an epoll set that contains the descriptor. */
 static void prepare_poll(struct io_uring_sqe *sqe, const weft_io_t *io)
 {
 	if (io->watch >= 0)
@@ -733,8 +738,9 @@ static void prepare(struct io_uring_sqe *sqe, weft_io_t *io, int nature)
 }
 
 /*
- * Under the lock. An entry for what the kernel does at once goes before those that may wait: what it writes may be what
- * one of them reads, which then ends at once, too. From the entry `waiting` on all may wait. NULL: there is no room.
+ * Under the lock. Queues an entry that completes immediately before the entries that may wait: a waiting entry may read
+ * the data that it writes, and then completes immediately, too. All entries from number `waiting` on may wait. NULL:
+ * there is no room.
  */
 static struct io_uring_sqe *entry_in_front(struct ring *r, weft_io_t *io)
 {
@@ -761,7 +767,8 @@ static struct io_uring_sqe *entry_behind(struct ring *r, weft_io_t *io)
 	return sqe;
 }
 
-/* There is no room for it: it begins again after a while. Its waiter has not been waited for, but may have ended. */
+/* There is no room for the entry: the operation begins again after a pause. Its waiter was not waited for, but may have
+ * been completed. */
 static int retry(weft_io_t *io)
 {
 	uint64_t until = weft__clock() + RETRY_AFTER;
@@ -772,7 +779,7 @@ static int retry(weft_io_t *io)
 	return WEFT_IO_WAITS;
 }
 
-/* Into the ring: the operation itself, or a wait until it can be tried. Its waiter is new. */
+/* Queues the operation itself, or a poll until it can be tried. Its waiter is new. */
 static int hand_over(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io, int nature, bool polls)
 {
 	struct ring *r = ring_for(loop, w);
@@ -823,9 +830,9 @@ static int leave(weft_io_t *io, int64_t result)
 }
 
 /*
- * Reads and writes at a given place of a file end soon, whatever others do, so weft_close need not find them to end
- * them. They stand in no list, which saves locking their descriptor twice. The count of its users keeps its number from
- * being given to another file, and a request that meets the placeholder there ends as cancelled: see table.c.
+ * Reads and writes at a given position of a file end soon, whatever other tasks do, so weft_close need not end them.
+ * They are in no list, which saves locking their descriptor twice. The count of uses keeps the number from being reused
+ * for another file, and an operation that meets the placeholder ends as cancelled: see table.c.
  */
 static bool ends_by_itself(const weft_io_t *io, const struct weft__fd *fd)
 {
@@ -854,14 +861,14 @@ static bool begin_wait(struct weft__loop *loop, weft_io_t *io, bool new)
 	return open;
 }
 
-/* A wait has ended, and another one begins. False: its descriptor is being closed. */
+/* A wait has ended, and the next wait begins. False: its descriptor is being closed. */
 static bool wait_again(struct weft__loop *loop, weft_io_t *io)
 {
 	return begin_wait(loop, io, false);
 }
 
-/* The kernel's rings do not lock a file's position: writes at it would overwrite each other. Its system calls do. And
- * rings do not check an offset, or a read of nothing, as system calls do. */
+/* A ring does not lock a file's position: writes at it would overwrite each other. System calls do lock it. And unlike
+ * system calls, a ring does not check an offset, or a read of no bytes. */
 static bool is_for_system_call(const weft_io_t *io)
 {
 	return io->offset < 0 || weft__io_moves_nothing(io);
@@ -877,8 +884,8 @@ static int do_by_system_call(weft_io_t *io)
 
 static int try(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
-	/* Callers of weft_poll and of weft/posix.h may not be those who close the descriptor: its nature is not to be
-	 * remembered. */
+	/* The nature is not cached for weft_poll and weft/posix.h, because code that does not use this table may close
+	 * their descriptors. */
 	bool asks = io->way && io->kind != WEFT_IO_POLL && (io->kind != WEFT_IO_ACCEPT || io->other != WEFT__AS_ASKED);
 	int nature = asks ? weft__fd_nature(io->place, io->fd) : WEFT__FILE;
 	int64_t result;
@@ -917,9 +924,9 @@ static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	return try(loop, w, io);
 }
 
-/* Under the lock. A cancelled operation that the kernel has not been told of is taken back, which needs no kernel. One
- * whose deadline has passed is not: each is tried once, also if its deadline was over when it began. The number alone
- * does not tell whether the entry is still there: it may be 2^32 entries old. */
+/* Under the lock. Removes a cancelled operation from the submission queue, which needs no kernel. An operation whose
+ * deadline has passed is not removed: each is tried once, even if its deadline was over when it began. The number alone
+ * does not prove that the entry is still queued: the number wraps after 2^32 entries. */
 static bool take_back(struct ring *r, weft_io_t *io)
 {
 	struct io_uring_sq *sq = &r->ring.sq;
@@ -941,7 +948,7 @@ static bool take_back(struct ring *r, weft_io_t *io)
 	return true;
 }
 
-/* The wait has ended before the operation. True: the operation has not, and is waited for again. */
+/* The wait has ended before the operation. True: the operation is still in progress, and is waited for again. */
 static bool withdraw(struct weft__loop *loop, weft_io_t *io)
 {
 	struct ring *r = io->ring;
@@ -966,7 +973,7 @@ static bool withdraw(struct weft__loop *loop, weft_io_t *io)
 			io_uring_prep_cancel(sqe, io, 0);
 			sqe->flags |= r->silent_cancel;
 			sqe->user_data = IGNORED;
-			/* It stays behind what it withdraws. */
+			/* It must stay behind the operation that it cancels. */
 			r->waiting = r->ring.sq.sqe_tail;
 		}
 	}
@@ -977,10 +984,11 @@ static bool withdraw(struct weft__loop *loop, weft_io_t *io)
 }
 
 /*
- * The kernel ends a wait in a ring when the other side has sent its end, asked for or not. Who waits for room to write
- * then would be woken on and on. And of some ten thousand waits for a terminal from which another process reads it
- * refuses one by EINVAL (6.18). So from then on the ring waits for an epoll set, which is exact. Where there is no
- * descriptor for that it looks again after a while. A file is refused there, too, and never has anything to tell.
+ * A poll in a ring completes when the peer ends its stream, even if that was not asked for: a task that waits for room
+ * to write would be woken again and again. And of some ten thousand polls of a terminal from which another process
+ * reads, the kernel (6.18) refuses one with EINVAL. From then on the ring polls an epoll set, which is exact. If there
+ * is no descriptor for the set the operation retries after a pause. epoll refuses a file, too, and a file never has an
+ * event.
  */
 static int watch_exactly(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
@@ -1000,7 +1008,7 @@ static int watch_exactly(struct weft__loop *loop, struct weft__worker *w, weft_i
 	return WEFT_IO_WAITS;
 }
 
-/* What of a poll's answer was asked for, or always is. */
+/* The events of a poll's result that were asked for, or are always reported. */
 static int64_t asked_for(const weft_io_t *io, int64_t answer)
 {
 	return answer & ((unsigned short)weft__io_events(io) | POLLERR | POLLHUP | POLLNVAL);
@@ -1014,7 +1022,7 @@ static int poll_ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t
 		if (result == -EAGAIN)
 			return wait_again(loop, io) ? try(loop, w, io) : leave(io, -ECANCELED);
 	}
-	/* A file has nothing to tell a ring. */
+	/* A ring cannot poll a file. */
 	if (result == -EINVAL)
 		result = weft__io_attempt(io, WEFT__UNKNOWN);
 	if (result == -EAGAIN)
@@ -1024,7 +1032,7 @@ static int poll_ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t
 	return watch_exactly(loop, w, io);
 }
 
-/* An open that may wait has been tried with O_NONBLOCK: the kernel has few threads for what blocks. */
+/* An open that may wait has been tried with O_NONBLOCK, because the kernel has few threads for blocking operations. */
 static int opened(weft_io_t *io, int64_t result)
 {
 	result = weft__open_attempted(io, result);
@@ -1039,14 +1047,14 @@ static int opened(weft_io_t *io, int64_t result)
 
 static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
-	/* ERESTARTSYS, which the kernel keeps for itself, comes out of a splice that is cancelled. */
+	/* A splice that is cancelled returns ERESTARTSYS, a code internal to the kernel. */
 	int64_t result = io->result == -512 ? -EINTR : io->result;
 	bool polled = io->step == WEFT__POLLING;
 	struct weft__fd *fd = io->place;
 
 	if (io->reason)
 		weft_shield_end();
-	/* It was to be tried again: see WEFT__FULL_AGAIN. */
+	/* The timer of WEFT__FULL_AGAIN ended the wait, not the deadline. */
 	if (io->reason == -ETIMEDOUT && polled && weft__clock() < io->deadline)
 		io->reason = 0;
 	if (weft__open_may_wait(io) && result != -ECANCELED && result != -EINTR)
@@ -1059,15 +1067,16 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	if (polled && io->watch < 0 && (result == -EINVAL || (result > 0 && !asked_for(io, result))))
 		return watch_exactly(loop, w, io);
 	stop_watching(io);
-	/* The kernel cancels what belongs to a thread that ends; others need not know. */
+	/* The kernel cancels the operations of a thread that ends. The task does not see that: its operation is tried
+	 * again. */
 	if (result == -ECANCELED || result == -EINTR || (polled && result >= 0))
 		return wait_again(loop, io) ? try(loop, w, io) : leave(io, -ECANCELED);
-	/* The kernel may not have the operation. */
+	/* The kernel may not support the operation. */
 	if (result == -EINVAL && file_operation(io->kind)) {
 		(void)leave(io, result);
 		return WEFT_IO_BLOCKS;
 	}
-	/* A descriptor that does not block. */
+	/* The descriptor is in non-blocking mode. */
 	if (result == -EAGAIN && io->way)
 		result = weft__io_attempt_shut(io, fd->nature);
 	if (result == -EAGAIN && io->way && io->kind != WEFT_IO_CONNECT && io->deadline && !weft__io_does_not_wait(io))
@@ -1078,7 +1087,7 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	return WEFT_IO_DONE;
 }
 
-/* The usual end. */
+/* The usual completion. */
 static bool has_moved_bytes(const weft_io_t *io)
 {
 	return io->kind <= WEFT_IO_SENDMSG && io->step == WEFT__SUBMITTED && io->result >= 0 && !io->reason;
@@ -1102,7 +1111,7 @@ static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	return ended(loop, w, io);
 }
 
-/* In-flight operations have the file, not the number. */
+/* In-flight operations refer to the file, not to the number. */
 static void forget(struct weft__loop *loop, int number, struct weft__fd *fd)
 {
 	(void)loop;
@@ -1112,7 +1121,7 @@ static void forget(struct weft__loop *loop, int number, struct weft__fd *fd)
 
 static const struct weft__backend backend = {"io_uring", begin, go_on, forget, close_rings};
 
-/* Also where this was compiled without valgrind's header: valgrind puts libraries of its own before the program's. */
+/* Also detects valgrind if this file was compiled without its header: valgrind preloads libraries of its own. */
 static bool under_valgrind(void)
 {
 	const char *preloaded = getenv("LD_PRELOAD");
