@@ -8,7 +8,7 @@
  *   an attempt clears its direction first, and then tries; a success that left data or room sets it again
  *   an event sets it, and wakes the first operation that waits for this direction
  *   an operation whose attempt fails looks at it under the lock before it waits
- * so an event between an attempt and the wait is not lost. If a woken operation leaves data or room, or uses none at all
+ * so an event between an attempt and the wait is not lost. If a woken operation leaves data or room, or uses none
  * because its wait has ended, it wakes the next operation.
  * After the peer has hung up, no direction is cleared: data and end may have come in one event.
  *

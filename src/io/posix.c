@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/posix.h's ground: who calls, how a task waits, what closing a descriptor ends, and meeting libweft-posix.so.
+ * weft/posix.h's base: the kind of a caller, how a task waits, which waits a close ends, and meeting libweft-posix.so.
  *
- * A task is held at its worker (`pinned`) while it waits here, so that it goes on in the thread in which it called:
- * foreign code may have kept the address of errno, or of any variable of the thread, in a register.
+ * A task is pinned to its worker while it waits here, so that it continues in the thread in which it called: foreign
+ * code may have kept the address of errno, or of any thread-local variable, in a register.
  */
 #define _GNU_SOURCE
 #include "io/posix.h"
@@ -24,11 +24,11 @@ static const struct weft__calls mine = {
 #undef NAMED
 };
 
-static pid_t process; /* of which the runtimes are */
+static pid_t process; /* the process that the runtimes belong to */
 
-/* ---- who calls --------------------------------------------------------------------------------------------------- */
+/* ---- callers ----------------------------------------------------------------------------------------------------- */
 
-/* The task that calls, unless the runtime itself does in its name. */
+/* The calling task's worker; NULL if the runtime itself makes the call on behalf of a task. */
 static struct weft__worker *worker(void)
 {
 	struct weft__worker *w = weft__worker();
@@ -64,7 +64,7 @@ bool weft__posix_simulated(void)
 	return w && w->rt->sim;
 }
 
-/* A child of vfork uses its parent's memory, and a child of fork has no workers: both must not wait in the runtime. */
+/* A child of vfork uses its parent's memory, and a child of fork has no workers: neither may wait in the runtime. */
 bool weft__posix_may_wait(void)
 {
 	stack_t now;
@@ -82,7 +82,7 @@ struct hold {
 	int error;
 };
 
-/* Other tasks must not block their threads for a lock whose owner is suspended. */
+/* Marks the task's locks: other tasks must not block their threads for a lock whose owner is suspended. */
 static void mark_locks(struct weft__task *task, bool is_suspended)
 {
 #ifdef __GLIBC__
@@ -139,7 +139,7 @@ int weft__posix_wait_used(struct weft__use *use, int events, uint64_t deadline)
 {
 	int result = wait_for(use->number, events, deadline, use);
 
-	/* Not the task was cancelled. */
+	/* An -ECANCELED may come from the close, not from a cancellation of the task. */
 	return weft__use_is_good(use) ? result : -EBADF;
 }
 
@@ -267,7 +267,7 @@ void weft__posix_turn_end(const struct weft__posix_turn *turn)
 
 /* ---- closing ----------------------------------------------------------------------------------------------------- */
 
-/* In a signal handler that came while the runtime was at its tables, they are not to be touched. */
+/* A signal handler that interrupted the runtime while it changed its tables must not touch them. */
 static bool in_runtime(void)
 {
 	const struct weft__worker *w = weft__worker();
@@ -312,7 +312,7 @@ static int replace(void *argument)
 	return r->flagged ? weft__libc.dup3(r->fd, r->number, r->flags) : weft__libc.dup2(r->fd, r->number);
 }
 
-/* errno is what libc made it. */
+/* errno is libc's. */
 static int replace_known(struct replacement *r)
 {
 	if (r->fd == r->number || in_runtime() || !weft__fds_knows(r->number))
@@ -337,7 +337,7 @@ static bool in_task(void)
 	return worker();
 }
 
-static bool begun; /* atomic: a runtime has */
+static bool begun; /* atomic: has a runtime begun? */
 
 static bool was_used(void)
 {
@@ -365,8 +365,8 @@ static void note_process(void)
 	__atomic_store_n(&process, getpid(), __ATOMIC_RELAXED);
 }
 
-/* Never by name: only the dynamic linker knows whether it is there. A child of fork goes on with libc, since the
- * runtimes are its parent's; it may begin others. */
+/* dlsym, because only the dynamic linker knows whether the shared object is loaded. A child of fork uses libc, because
+ * the runtimes belong to its parent; it may begin runtimes of its own. */
 void weft__posix_meet_others(void)
 {
 	weft__posix_meet_t *other = (weft__posix_meet_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "weft__posix_meet");

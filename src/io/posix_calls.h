@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The calls of POSIX that tasks make under their own names: one list, of which weft/posix.h's functions, libc's, and
- * those that libweft-posix.so puts in front of libc are made.
+ * POSIX calls that tasks make under their own names: one list, which generates the functions of weft/posix.h, the table
+ * of libc's functions, and the functions that libweft-posix.so interposes.
  *
  * A runtime and libweft-posix.so meet at run time, whichever way the program was linked: when the runtime's code is
- * loaded it looks for `weft__posix_meet`, which only the shared object has, and hands it a struct weft__posix.
+ * loaded it looks for `weft__posix_meet`, which only the shared object has, and passes it a struct weft__posix.
  */
 #ifndef WEFT_SRC_IO_POSIX_CALLS_H
 #define WEFT_SRC_IO_POSIX_CALLS_H
@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* As the C library declares it for recvmmsg and sendmmsg. */
+/* The type of the flags of recvmmsg and sendmmsg in the C library. */
 #ifdef __GLIBC__
 typedef int weft__mmsg_flags;
 #else
@@ -96,12 +96,12 @@ typedef unsigned weft__mmsg_flags;
 	CALL(int, gethostbyname_r,                                                                                     \
 	     (const char *name, struct hostent *host, char *text, size_t size, struct hostent **result, int *error),   \
 	     (name, host, text, size, result, error))
-/* After these a number means another file, or none. */
+/* After these calls a number refers to another file, or to none. */
 #define WEFT__POSIX_CLOSING(CALL)                                                                                      \
 	CALL(int, close, (int fd), (fd))                                                                               \
 	CALL(int, dup2, (int fd, int number), (fd, number))                                                            \
 	CALL(int, dup3, (int fd, int number, int flags), (fd, number, flags))
-/* Locks, by libweft-posix.so only. */
+/* Locks, only for libweft-posix.so. */
 #ifdef __GLIBC__
 #define WEFT__POSIX_LOCKING(CALL)                                                                                      \
 	CALL(int, pthread_mutex_lock, (pthread_mutex_t * m), (m))                                                      \
@@ -128,7 +128,8 @@ typedef unsigned weft__mmsg_flags;
 	CALL(int, pthread_once, (pthread_once_t * once, void (*function)(void)), (once, function))                     \
 	CALL(int, ftrylockfile, (FILE * f), (f))                                                                       \
 	CALL(void, flockfile, (FILE * f), (f))
-/* These end other tasks' waits, whoever calls. The first parameter is what they wait for. */
+/* Calls, by any thread or task, that end waits of other tasks. The first parameter is the object that these tasks wait
+ * for. */
 #define WEFT__POSIX_UNLOCKING(CALL)                                                                                    \
 	CALL(int, pthread_mutex_unlock, (pthread_mutex_t * m), (m))                                                    \
 	CALL(int, pthread_rwlock_unlock, (pthread_rwlock_t * l), (l))                                                  \
@@ -150,21 +151,23 @@ struct weft__calls {
 
 enum { WEFT__POSIX_VERSION = 4 };
 
-/* What a copy of the runtime hands to libweft-posix.so. Valid until the process ends. */
+/* A copy of the runtime passes this to libweft-posix.so. Valid until the process ends. */
 struct weft__posix {
-	unsigned version, bytes; /* WEFT__POSIX_VERSION; of struct weft__calls */
+	unsigned version, bytes; /* WEFT__POSIX_VERSION; the size of struct weft__calls */
 	bool (*in_task)(void);	 /* is the caller a task of this copy? */
-	bool (*was_used)(void);	 /* has it had tasks? */
+	bool (*was_used)(void);	 /* has a runtime of this copy ever begun? */
 	/* Another copy is about to close the number, or to replace its file. Ends this copy's waits for it. */
 	void (*closing)(int fd);
 	/* Another copy has unlocked `lock`, or signalled a condition: wakes the tasks of this copy that wait for it. */
 	void (*unlocked)(void *lock);
-	/* As the functions of C++'s ABI, for a task of this copy; `next` is the function behind libweft-posix.so. */
+	/* Like the functions of C++'s ABI, for a task of this copy; `next` is the function that libweft-posix.so
+	 * interposes. */
 	int (*guard_acquire)(void *guard, int (*next)(void *));
 	void (*guard_end)(void *guard, void (*next)(void *));
-	void (*slack_usual)(void); /* see sched/slack.c: the calling thread makes a child, or becomes another program */
-	const struct weft__calls *mine; /* for tasks; what closes, for any thread */
-	struct weft__calls *libc;	/* written by weft__posix_meet: what comes after libweft-posix.so */
+	void (*slack_usual)(void);	/* see sched/slack.c: the calling thread makes a child, or calls exec */
+	const struct weft__calls *mine; /* for tasks; its closing functions, for any thread */
+	struct weft__calls *libc;	/* written by weft__posix_meet: the functions that libweft-posix.so interposes
+					 * */
 };
 
 typedef void weft__posix_meet_t(const struct weft__posix *posix);

@@ -2,8 +2,8 @@
 /*
  * weft/posix.h: bytes and connections.
  *
- * A socket is tried with MSG_DONTWAIT, a terminal through a second descriptor. Anything else is tried with RWF_NOWAIT,
- * or where its file knows no such thing (pipes of older kernels), by a helper thread when poll says that it is ready.
+ * A socket is tried with MSG_DONTWAIT, a terminal through a second descriptor. Any other file is tried with RWF_NOWAIT;
+ * if it does not support that (pipes of older kernels), a helper thread does the call when poll says that it is ready.
  */
 #define _GNU_SOURCE
 #include "io/posix.h"
@@ -18,12 +18,12 @@
 
 /* ---- waiting for a socket ---------------------------------------------------------------------------------------- */
 
-/* A call that would have blocked. From its first wait until end_waiting it uses its descriptor. */
+/* A call that would have blocked. It uses its descriptor from its first wait until end_waiting. */
 struct blocked {
 	int fd;
 	short events;
-	bool asked;	    /* it is known to block, and `deadline` is set */
-	bool polls_in_vain; /* no event tells when it can be done: see weft__io_has_no_event */
+	bool asked;	    /* the descriptor is known to block, and `deadline` is set */
+	bool polls_in_vain; /* no event reports that it can be done: see weft__io_has_no_event */
 	unsigned pauses;
 	uint64_t deadline;
 	bool uses;
@@ -54,7 +54,7 @@ static int pause_for(struct blocked *b)
 	return weft__posix_sleep(until < b->deadline ? until : b->deadline);
 }
 
-/* 0: try again. Else what the call returns: -1, with errno. */
+/* 0: try again. Else the result of the call: -1, with errno. */
 static int wait_until_ready(struct blocked *b)
 {
 	const uint64_t again = weft__posix_after(0, WEFT__FULL_AGAIN);
@@ -88,7 +88,7 @@ static void end_waiting(struct blocked *b)
 	errno = error;
 }
 
-/* An attempt after a wait: what it does must be done to the same file. False, with errno: it has been closed. */
+/* An attempt after a wait must act on the same file. False, with errno: it has been closed. */
 static bool begin_attempt(const struct blocked *b)
 {
 	if (!b->uses || weft__use_lock(&b->use))
@@ -129,11 +129,11 @@ static size_t bytes_of(const struct iovec *parts, size_t count)
 	return bytes;
 }
 
-/* ---- what comes in parts ----------------------------------------------------------------------------------------- */
+/* ---- calls that move their data in parts ------------------------------------------------------------------------- */
 
 enum { PARTS = 8 };
 
-/* A message of which a beginning has been moved: parts of our own. */
+/* The part of a message that remains to be moved: a copy of its vector, which `advance` changes. */
 struct rest {
 	struct msghdr message;
 	struct iovec few[PARTS], *parts;
@@ -177,7 +177,7 @@ static void advance(struct rest *r, size_t bytes)
 	}
 }
 
-/* A datagram for a Unix socket that has no room for it. The kernel has read the address. */
+/* A datagram for a Unix socket that has no room for it? The kernel has read the address, so it is valid. */
 static bool has_no_event(const struct msghdr *message)
 {
 	const struct sockaddr *to = message->msg_name;
@@ -194,14 +194,14 @@ static bool tells(struct msghdr *part, const struct msghdr *message, struct msgh
 	return told->msg_controllen || told->msg_flags & MSG_CTRUNC;
 }
 
-/* `told`, of a receive: the caller's message, of which `message` is a copy from before the call; NULL: a send.
- * Until all of it is sent, or received: at least once, if `first` is what the first attempt returned. */
+/* Sends all the rest, or receives it. `told`, of a receive: the caller's message, of which `message` is a copy from
+ * before the call; NULL: a send. `first`: the result of the first attempt. */
 static ssize_t go_on(int fd, const struct msghdr *message, int flags, struct msghdr *told, ssize_t first)
 {
 	const bool sends = !told;
 	struct blocked b = {.fd = fd,
 			    .events = sends ? POLLOUT : POLLIN,
-			    /* A peek goes on after a part only with SO_PEEK_OFF. */
+			    /* A peek continues after a part only with SO_PEEK_OFF. */
 			    .polls_in_vain = sends ? has_no_event(message) : flags & MSG_PEEK};
 	size_t all = bytes_of(message->msg_iov, message->msg_iovlen), done = first > 0 ? (size_t)first : 0;
 	ssize_t more = first;
@@ -232,7 +232,7 @@ static ssize_t go_on(int fd, const struct msghdr *message, int flags, struct msg
 
 /* ---- sending ----------------------------------------------------------------------------------------------------- */
 
-/* Is that all? A stream may have taken a part of it. */
+/* Has the first attempt done all? A stream may have accepted a part. */
 static bool is_sent(ssize_t result, size_t all)
 {
 	return (result >= 0 && (size_t)result == all) || (result < 0 && errno != EAGAIN);
@@ -301,7 +301,7 @@ int weft_posix_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, weft__
 
 /* ---- receiving --------------------------------------------------------------------------------------------------- */
 
-/* MSG_WAITALL, of a stream: a part is not all of it. */
+/* Is it MSG_WAITALL on a stream, of which a part has come? */
 static bool wants_more(int fd, const struct msghdr *told, int flags, ssize_t result, size_t all)
 {
 	return flags & MSG_WAITALL && !(flags & MSG_OOB) && result > 0 && (size_t)result < all &&
@@ -309,13 +309,13 @@ static bool wants_more(int fd, const struct msghdr *told, int flags, ssize_t res
 	       (flags & MSG_PEEK ? weft__is_tcp(fd) : weft__is_stream(fd)) && !weft__is_at_mark(fd);
 }
 
-/* Is the first attempt's result the answer? An error queue is never waited for. */
+/* Is the first attempt's result final? An error queue is never waited for. */
 static bool is_received(ssize_t result, int flags)
 {
 	return flags & MSG_ERRQUEUE || !(would_block(result) || flags & MSG_WAITALL);
 }
 
-/* A socket of datagrams that is shut down for reading: a blocking receive returns 0, a non-blocking one EAGAIN. */
+/* A datagram socket that is shut down for reading: a blocking receive returns 0, a non-blocking receive EAGAIN. */
 static bool is_shut(int fd)
 {
 	struct pollfd p = {fd, POLLRDHUP, 0};
@@ -323,7 +323,7 @@ static bool is_shut(int fd)
 	return weft__posix_poll_now(&p, 1) == 1 && p.revents & POLLRDHUP && !weft__is_stream(fd);
 }
 
-/* The first message, or part of a stream. */
+/* Receives the first message, or the first part of a stream. */
 static ssize_t receive_one(int fd, struct msghdr *message, int flags)
 {
 	struct blocked b = {.fd = fd, .events = POLLIN};
@@ -340,13 +340,13 @@ static ssize_t receive_one(int fd, struct msghdr *message, int flags)
 			message->msg_flags = 0;
 			result = 0;
 		}
-		b.polls_in_vain = flags & MSG_PEEK; /* it has passed all data that are there (SO_PEEK_OFF) */
+		b.polls_in_vain = flags & MSG_PEEK; /* it has passed all present data (SO_PEEK_OFF) */
 	} while (would_block(result));
 	end_waiting(&b);
 	return result;
 }
 
-/* A peek that has the beginning again each time, and waits for all. `came`: of the first attempt. */
+/* A peek that starts from the beginning each time, and waits for all bytes. `came`: the result of the first attempt. */
 static ssize_t peek_on(int fd, const struct msghdr *before, int flags, struct msghdr *message, ssize_t came)
 {
 	const size_t all = bytes_of(before->msg_iov, before->msg_iovlen);
@@ -366,7 +366,7 @@ static ssize_t peek_on(int fd, const struct msghdr *before, int flags, struct ms
 	return came;
 }
 
-/* After a first attempt. `before`: the message as it was then. */
+/* Continues after a first attempt. `before`: the message before that attempt. */
 static ssize_t receive(int fd, struct msghdr *message, const struct msghdr *before, int flags, ssize_t result)
 {
 	size_t all = bytes_of(message->msg_iov, message->msg_iovlen);
@@ -450,7 +450,7 @@ int weft_posix_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, weft__
 	return (int)done;
 }
 
-/* ---- what is no socket ------------------------------------------------------------------------------------------- */
+/* ---- files that are not sockets ---------------------------------------------------------------------------------- */
 
 /* An operation on a file, pipe or device. */
 struct plain {
@@ -468,7 +468,7 @@ static ssize_t by_libc(const struct plain *p)
 	return p->writes ? weft__libc.writev(p->fd, p->parts, p->count) : weft__libc.readv(p->fd, p->parts, p->count);
 }
 
-/* A helper thread may come to it late. */
+/* A helper thread may run late: it checks that the number still refers to the same file. */
 struct helped {
 	const struct plain *plain;
 	struct weft__use use;
@@ -494,7 +494,7 @@ static ssize_t do_by_helper(const struct plain *p, weft_io_call_t *fn)
 	return (ssize_t)weft__posix_result(result);
 }
 
-/* No more than surely goes into a pipe that is ready. By a helper thread. */
+/* By a helper thread. Writes at most PIPE_BUF bytes, for which a ready pipe has room. */
 static int64_t do_when_ready(void *helped)
 {
 	const struct helped *h = helped;
@@ -528,7 +528,7 @@ static ssize_t when_ready(const struct plain *p)
 	return weft__posix_poll_now(&ready, 1) == 1 ? do_by_helper(p, do_when_ready) : weft__posix_fail(EAGAIN);
 }
 
-/* -1 and EAGAIN: it would block. EOPNOTSUPP: the file has no calls that do not. */
+/* -1 and EAGAIN: it would block. EOPNOTSUPP: the file has no non-blocking calls. */
 static ssize_t attempt(const struct plain *p)
 {
 	ssize_t result = p->writes ? pwritev2(p->fd, p->parts, p->count, -1, RWF_NOWAIT)
@@ -539,7 +539,7 @@ static ssize_t attempt(const struct plain *p)
 	return (ssize_t)weft__posix_result(weft__move_at_terminal(p->fd, p->writes, p->parts, p->count));
 }
 
-/* A pipe, a terminal, an eventfd …. A blocking write is a whole one. */
+/* A pipe, a terminal, an eventfd …. A blocking write writes all bytes. */
 static ssize_t wait_for_it(const struct plain *p)
 {
 	struct blocked b = {.fd = p->fd, .events = p->writes ? POLLOUT : POLLIN, .asked = true, .deadline = WEFT_NEVER};
@@ -578,8 +578,7 @@ static ssize_t do_plain(const struct plain *p)
 	if (fstat(p->fd, &status) || !weft__posix_may_wait())
 		return by_libc(p);
 	if (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode) && status.st_mode & S_IFMT) {
-		/* What is written goes to the page cache; what is read may have to come from a disk, or from further
-		 * away. */
+		/* Writes go to the page cache; a read may need a disk, or a network. */
 		ssize_t result = p->writes ? by_libc(p) : preadv2(p->fd, p->parts, p->count, -1, RWF_NOWAIT);
 
 		if (result >= 0 || p->writes || (errno != EAGAIN && errno != EOPNOTSUPP && errno != EINVAL))
@@ -659,7 +658,7 @@ struct connecting {
 	socklen_t size;
 };
 
-/* It has begun. */
+/* The connect has begun: waits for its end. */
 static int finish_connecting(struct connecting *c)
 {
 	struct blocked b = {.fd = c->fd, .events = POLLOUT, .asked = true};
@@ -677,7 +676,7 @@ static int finish_connecting(struct connecting *c)
 	return error ? weft__posix_fail(error) : 0;
 }
 
-/* connect has no flag for it. */
+/* connect has no flag against blocking. */
 static int begin_connecting(const struct connecting *c)
 {
 	int flags = weft__unblock(c->fd), result, error;
@@ -689,7 +688,7 @@ static int begin_connecting(const struct connecting *c)
 	return result;
 }
 
-/* A Unix socket's listener has no room. */
+/* The Unix socket's listener has no room: tries again after pauses. */
 static int connect_again(const struct connecting *c)
 {
 	struct blocked b = {.fd = c->fd, .events = POLLOUT, .polls_in_vain = true};
@@ -753,7 +752,7 @@ static int64_t accept_by_helper(void *argument)
 	return result;
 }
 
-/* The ring's accept waits for whoever takes the connection, as a thread's does. */
+/* Like a thread's accept, the ring's accept keeps waiting if another acceptor takes the connection. */
 static int64_t accept_in_ring(const struct accepting *a, uint64_t deadline)
 {
 	weft_io_t io = {.kind = WEFT_IO_ACCEPT, .fd = a->fd, .other = WEFT__AS_ASKED, .flags = a->flags};
@@ -778,7 +777,7 @@ int weft_posix_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags
 	uint64_t deadline;
 	int64_t result;
 
-	/* Nothing that does not listen makes accept wait. */
+	/* accept does not wait on a socket that is not a listener. */
 	if (!weft__posix_in_task() || !weft__posix_blocks(fd) || !listens(fd) || !weft__posix_may_wait())
 		return weft__libc.accept4(fd, from, size, flags);
 	result = weft__posix_use_begin(&use, fd);

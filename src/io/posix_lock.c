@@ -2,7 +2,7 @@
 /*
  * Locks of the C library that tasks hold while they wait: mutexes, conditions, read-write locks, flockfile,
  * pthread_once and the guards of C++'s local static variables. Only libweft-posix.so calls this file, because an unlock
- * in one library and a lock in another must meet here.
+ * in one library must find a lock of a second library here.
  *
  * libc identifies an owner by its thread. Two tasks of a worker have one thread, so without this file a recursive mutex
  * lets both in, and a mutex of another kind blocks the thread that its owner needs. Here an owner is a task:
@@ -19,7 +19,7 @@
  *   unlock    libc's unlock, then a wake-up of the first in the queue. libc unlocks a mutex by itself in a thread's
  *             pthread_cond_wait, which this file does not see; so a parked task tries again after RETRY.
  *   condition A task parks before it unlocks the mutex. A signal wakes one parked task and also calls libc's function:
- *             a spurious wake-up is allowed, a lost one is not. Process-shared conditions block the thread.
+ *             a spurious wake-up is allowed, a lost wake-up is not. Process-shared conditions block the thread.
  *   once      A record without a lock: while it exists other tasks park, and then call libc's function.
  *
  * The record table has no lock. A slot belongs to the task in `task`; only its thread writes the slot, except that an
@@ -72,8 +72,9 @@ struct kind {
 	int (*block)(void *lock);
 	int (*block_until)(void *lock, const struct timespec *until); /* CLOCK_REALTIME; may be NULL */
 	int (*unlock)(void *lock);
-	bool (*nests)(void *lock); /* may `try` succeed although another task of this thread owns it? NULL: never */
-	bool may_be_foreign;	   /* may a task or thread unlock it that has not locked it? */
+	bool (*nests)(void *lock); /* may `try` succeed although a second task of this thread owns the lock? NULL: never
+				    * */
+	bool may_be_foreign;	   /* may a task or thread that has not locked it unlock it? */
 };
 
 static const void *this_thread(void)
@@ -95,7 +96,7 @@ static struct record *find(struct record *table, const void *lock, const struct 
 	struct record *r = table ? &table[hash(lock) % SLOTS] : NULL, *end = r + (table ? WINDOW : 0);
 
 	for (; r < end; r++)
-		/* Relaxed: only the owner's thread must see its own stores; others take the answer as a hint. */
+		/* Relaxed: only the owner's thread must see its own stores; other threads use the result as a hint. */
 		if (atomic_load_explicit(&r->lock, memory_order_relaxed) == lock &&
 		    (!task || atomic_load_explicit(&r->task, memory_order_relaxed) == task))
 			return r;
@@ -108,7 +109,7 @@ static struct record *mine(const void *lock, const struct weft__task *task)
 	return find(atomic_load_explicit(&records, memory_order_acquire), lock, task);
 }
 
-/* Another task's record of the lock, if its owner cannot go on while the calling thread blocks. */
+/* The record of a different task for the lock, if its owner cannot run while the calling thread blocks. */
 static struct record *suspended_owner(const void *lock, const struct weft__task *task)
 {
 	struct record *table = atomic_load_explicit(&records, memory_order_acquire), *r, *end;
@@ -140,7 +141,7 @@ static struct record *make_table(void)
 	return other;
 }
 
-/* Free the slots of the task's locks that others have unlocked, and unpin a task that holds no lock. */
+/* Frees the slots of locks that another thread has unlocked, and unpins a task that holds no lock. */
 static void reclaim(struct record *table, struct weft__task *task)
 {
 	uint16_t *link = &task->locks;
@@ -207,7 +208,7 @@ static void record(void *lock, struct weft__task *task)
 	atomic_store_explicit(&r->lock, lock, memory_order_relaxed);
 }
 
-/* The caller has unlocked it once. */
+/* The caller has unlocked it once: frees the record after the last unlock. */
 static void forget(struct record *table, struct record *r, struct weft__task *task)
 {
 	if (!r || --r->depth)
@@ -334,7 +335,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Returns as try_lock. */
+/* Returns like try_lock. */
 static int park(void *lock, const struct kind *kind, struct weft__task *task, uint64_t deadline)
 {
 	struct parked p;
@@ -349,7 +350,7 @@ static int park(void *lock, const struct kind *kind, struct weft__task *task, ui
 	return error == EBUSY ? try_lock(lock, kind, task) : error;
 }
 
-/* Block the thread for a moment. Returns as try_lock. */
+/* Blocks the thread for a moment. Returns like try_lock. */
 static int block(void *lock, const struct kind *kind, struct weft__task *task)
 {
 	struct timespec until;
@@ -372,10 +373,10 @@ static int block(void *lock, const struct kind *kind, struct weft__task *task)
 	return error == ETIMEDOUT ? EBUSY : error;
 }
 
-/* The lock is another's, or `deadline` has passed: ETIMEDOUT. */
+/* A different owner has the lock. Returns like try_lock, or ETIMEDOUT if `deadline` has passed. */
 static int wait_for_lock(void *lock, const struct kind *kind, struct weft__task *task, uint64_t deadline)
 {
-	/* No allocator waits with a time limit. */
+	/* An allocator never waits with a time limit. */
 	int error, patience = deadline == WEFT_NEVER ? PATIENCE : 0;
 
 	do {
@@ -393,14 +394,14 @@ static int wait_for_lock(void *lock, const struct kind *kind, struct weft__task 
 	return error;
 }
 
-/* An errno, or 0. errno stays. */
+/* Returns 0 or an errno. errno is unchanged. */
 static int acquire(void *lock, const struct kind *kind, struct weft__task *task, uint64_t deadline)
 {
 	int error = try_lock(lock, kind, task);
 
 	if (error != EBUSY)
 		return error;
-	/* The owner locks again: EDEADLK, or it waits for itself as a thread does. */
+	/* The owner locks again: EDEADLK, or it waits for itself like a thread. */
 	if (mine(lock, task) && deadline == WEFT_NEVER)
 		return kind->block(lock);
 	return wait_for_lock(lock, kind, task, deadline);
@@ -412,7 +413,7 @@ static int release(void *lock, const struct kind *kind, struct weft__task *task)
 	int error;
 
 	r = task ? find(table, lock, task) : NULL;
-	/* libc lets a task or thread unlock a usual mutex that another has locked. */
+	/* libc lets a task or thread unlock a default mutex that a different owner has locked. */
 	foreign = !r && kind->may_be_foreign ? find(table, lock, NULL) : NULL;
 	if (foreign)
 		atomic_store_explicit(&foreign->lock, NULL, memory_order_relaxed);
@@ -424,7 +425,8 @@ static int release(void *lock, const struct kind *kind, struct weft__task *task)
 	return 0;
 }
 
-/* An absolute time of a clock as a deadline. WEFT_NEVER: the time or the clock is wrong, and libc is to say so. */
+/* Converts an absolute time of a clock to a deadline. WEFT_NEVER: the time or the clock is invalid, and libc must
+ * report it. */
 static uint64_t deadline_of(clockid_t clock, const struct timespec *until)
 {
 	struct timespec now;
@@ -464,7 +466,7 @@ static int unlock_mutex(void *m)
 	return weft__libc.pthread_mutex_unlock(m);
 }
 
-/* The low bits of glibc's kind are those of PTHREAD_MUTEX_…; static initializers of programs contain them. */
+/* The low bits of glibc's kind are PTHREAD_MUTEX_…: static initializers compiled into programs contain them. */
 static bool is_recursive(void *m)
 {
 	return (((pthread_mutex_t *)m)->__data.__kind & 3) == PTHREAD_MUTEX_RECURSIVE_NP;
@@ -652,7 +654,7 @@ static int wait_on(pthread_cond_t *c, pthread_mutex_t *m, struct weft__task *tas
 	return error ? error : -p.waiter.result;
 }
 
-/* The task that can wait for this condition without its thread. */
+/* The calling task, if it can wait for this condition without blocking its thread. */
 static struct weft__task *waiting_task(const pthread_cond_t *c)
 {
 	struct weft__task *task = weft__posix_task();
@@ -755,7 +757,7 @@ void weft_posix_funlockfile(FILE *f)
 
 /* ---- once -------------------------------------------------------------------------------------------------------- */
 
-/* These have no try function. A record stands for "a task is at it". */
+/* pthread_once and guards have no try function. A record means that a task is running the initialization. */
 static int try_begin(void *once)
 {
 	struct weft__task *task = weft__posix_task();

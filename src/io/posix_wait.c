@@ -2,9 +2,9 @@
 /*
  * weft/posix.h: waiting for descriptors, time, child processes and names.
  *
- * poll and select of several descriptors wait for an epoll set that is made for the call, and ask libc's call, without
- * a timeout, what there is: so their results are its results. A call with a signal mask, which belongs to a thread,
- * is done by a helper thread.
+ * poll and select of several descriptors wait for an epoll set that is made for the call, and then call libc's function
+ * without a timeout: so the results are libc's. A call with a signal mask, which belongs to a thread, is done by a
+ * helper thread.
  */
 #define _GNU_SOURCE
 #include "io/posix.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-/* Has the time come? For calls that end with 0 then. */
+/* Has the timeout passed? Then calls with a timeout return 0. */
 static bool is_over(int ready)
 {
 	return ready == -ETIMEDOUT;
@@ -37,7 +37,7 @@ static uint64_t left_until(uint64_t until)
 	return until > now ? until - now : 0;
 }
 
-/* A call that only libc can do, on a helper thread. */
+/* Defines a call that only libc can do, on a helper thread. */
 #define BY_HELPER(result_type, call, ...)                                                                              \
 	struct call##_call {                                                                                           \
 		__VA_ARGS__                                                                                            \
@@ -64,13 +64,13 @@ int weft__posix_poll_now(struct pollfd *fds, nfds_t count)
 	do
 		result = weft__libc.poll(fds, count, 0);
 	while (weft__posix_interrupted(result));
-	/* Callers ask in the middle of a call that has failed: an interruption must not take the place of its error. */
+	/* Callers poll in the middle of a call that has failed: an interruption must not replace that call's errno. */
 	if (result >= 0)
 		errno = error;
 	return result;
 }
 
-/* What all entries of a descriptor ask for. */
+/* The events of all entries for a descriptor. */
 static uint32_t events_of(const struct pollfd *fds, nfds_t count, int fd)
 {
 	uint32_t events = 0;
@@ -82,8 +82,8 @@ static uint32_t events_of(const struct pollfd *fds, nfds_t count, int fd)
 	return events;
 }
 
-/* An epoll set of them; a negative errno. -EBADF: one is ready, since that is how poll calls it. A file, which is
- * always ready for what it can, has nothing else to tell. */
+/* An epoll set of the descriptors; a negative errno. -EBADF: poll reports a closed descriptor as ready. A file, which
+ * epoll refuses, is always ready for reads and writes, and has no other event. */
 static int make_set(const struct pollfd *fds, nfds_t count)
 {
 	int set = epoll_create1(EPOLL_CLOEXEC), error = set < 0 ? errno : 0;
@@ -107,7 +107,7 @@ static int make_set(const struct pollfd *fds, nfds_t count)
 	return -error;
 }
 
-/* No descriptor or memory for a set. */
+/* For lack of a descriptor or memory for a set. */
 static int poll_by_helper(struct pollfd *fds, nfds_t count, uint64_t until)
 {
 	struct timespec time = weft__timespec(until == WEFT_NEVER ? 0 : left_until(until));
@@ -125,7 +125,7 @@ static void end_uses(struct weft__use *uses, nfds_t count)
 	errno = error;
 }
 
-/* 0, or a negative errno, and then none is used. */
+/* 0, or a negative errno; after an error none of the descriptors is in use. */
 static int begin_uses(struct weft__use *uses, const struct pollfd *fds, nfds_t count)
 {
 	int error = 0;
@@ -143,7 +143,7 @@ static int begin_uses(struct weft__use *uses, const struct pollfd *fds, nfds_t c
 	return error;
 }
 
-/* Some have been closed, or replaced by dup2, which a thread's poll would not notice. */
+/* Some descriptors have been closed, or replaced by dup2, which libc's poll would not notice. */
 static int say_which_closed(struct pollfd *fds, struct weft__use *uses, nfds_t count)
 {
 	int result = weft__posix_poll_now(fds, count);
@@ -196,7 +196,7 @@ static int poll_many(struct pollfd *fds, nfds_t count, uint64_t until)
 	return result;
 }
 
-/* A time alone: as poll and select of nothing. */
+/* A timeout alone: poll and select without descriptors. */
 static int only_sleep(uint64_t until)
 {
 	int result = weft__posix_sleep(until);
@@ -204,7 +204,7 @@ static int only_sleep(uint64_t until)
 	return result ? weft__posix_fail(-result) : 0;
 }
 
-/* Closed meanwhile: a thread's poll would not notice it. This one says that it is. */
+/* The descriptor was closed during the wait. libc's poll would not notice that; this poll reports it. */
 static int say_closed(struct pollfd *fds)
 {
 	fds[0].revents = POLLNVAL;
@@ -280,7 +280,7 @@ BY_HELPER(int, pselect, struct sets s; const struct timespec *timeout; const sig
 	return weft__libc.pselect(c->s.count, c->s.in, c->s.out, c->s.except, c->timeout, c->mask);
 }
 
-/* Sets of any size: a word has 64 bits, as the kernel sees them. */
+/* fd_sets of any size: the kernel uses words of 64 bits. */
 static bool has(const fd_set *set, int fd)
 {
 	return set && ((const unsigned long *)set)[fd / 64] >> fd % 64 & 1;
@@ -291,7 +291,7 @@ static size_t words_of(int count)
 	return ((size_t)count + 63) / 64;
 }
 
-/* What select asks for, as poll has it. NULL: no memory. */
+/* The sets of select as entries for poll. NULL: no memory. */
 static struct pollfd *polled(const struct sets *s, nfds_t *count)
 {
 	struct pollfd *fds = malloc(((size_t)s->count + 1) * sizeof *fds);
@@ -308,7 +308,8 @@ static struct pollfd *polled(const struct sets *s, nfds_t *count)
 	return fds;
 }
 
-/* What libc's select says now, of what is asked for: it writes into copies, unless it has found something. */
+/* The present result of libc's select. It works on copies of the sets, which are copied back only if the result is
+ * above 0. */
 static int select_now(const struct sets *s, unsigned long *copies)
 {
 	size_t words = words_of(s->count), i;
@@ -323,7 +324,7 @@ static int select_now(const struct sets *s, unsigned long *copies)
 	}
 	do
 		result = weft__libc.select(s->count, copy[0], copy[1], copy[2], &zero);
-	while (weft__posix_interrupted(result)); /* which changes no set */
+	while (weft__posix_interrupted(result)); /* after which the copies are unchanged */
 	for (i = 0; i < 3 && result > 0; i++)
 		if (sets[i])
 			memcpy(sets[i], copy[i], words * sizeof *copies);
@@ -340,8 +341,9 @@ static void clear_sets(const struct sets *s)
 			memset(sets[i], 0, words_of(s->count) * sizeof(unsigned long));
 }
 
-/* select has found nothing. It reports neither a descriptor that has hung up and is asked for room to write, nor one
- * beyond the process's table, which the kernel ignores. poll reports both at once, so they would end each wait. */
+/* select has found nothing, although poll has. select does not report a descriptor that has hung up to a caller that
+ * asks for room to write, nor a number beyond the process's table, which the kernel ignores. poll reports both at once,
+ * so they would end each wait. */
 static void drop_vain(struct pollfd *fds, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)
@@ -511,7 +513,7 @@ int weft_posix_nanosleep(const struct timespec *time, struct timespec *left)
 	return error ? weft__posix_fail(error) : 0;
 }
 
-/* A time of another clock, as one of ours. */
+/* Converts an absolute time of a clock to a time of weft_now(). */
 static uint64_t at(clockid_t clock, const struct timespec *time)
 {
 	struct timespec now = {0, 0};
@@ -558,7 +560,7 @@ unsigned weft_posix_sleep(unsigned seconds)
 	return (unsigned)left.tv_sec + (left.tv_nsec > 0);
 }
 
-/* A library that waits for another thread by turns: which may be another task of this one. */
+/* A library may spin until another thread acts, which may be another task of this thread. */
 int weft_posix_sched_yield(void)
 {
 	if (!sleeps_here())
@@ -579,7 +581,7 @@ static bool waits_here(int options)
 	return !(options & WNOHANG) && weft__posix_in_task() && weft__posix_may_wait();
 }
 
-/* One child's end. */
+/* Waits for the end of one child. */
 static pid_t wait_for_one(const struct wait4_call *c)
 {
 	int fd = (int)syscall(SYS_pidfd_open, c->process, 0), ready;
@@ -662,7 +664,7 @@ int weft_posix_system(const char *command)
 	return (int)weft__posix_result(weft__posix_call(system_by_helper, (void *)(uintptr_t)command));
 }
 
-/* ---- what only blocks -------------------------------------------------------------------------------------------- */
+/* ---- calls that only block --------------------------------------------------------------------------------------- */
 
 BY_HELPER(int, locked, int fd; int operation; int (*fn)(int);)
 {
@@ -701,7 +703,8 @@ int weft_posix_flock(int fd, int operation)
 	return (int)weft__posix_result(weft__posix_call(locked_by_helper, &c));
 }
 
-/* getaddrinfo and its kin return codes; EAI_SYSTEM and errno where a task was cancelled before. */
+/* The results of getaddrinfo and similar functions are codes; EAI_SYSTEM and errno if the task was cancelled before the
+ * call. */
 static int code_of(int64_t result)
 {
 	if (result != -ECANCELED)
@@ -717,7 +720,7 @@ struct names_call {
 	int error;
 };
 
-/* Above all negative errnos. */
+/* The result, code plus INT32_MAX, is above all negative errnos. */
 static int64_t names_by_helper(void *argument)
 {
 	struct names_call *c = argument;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Child processes and signals, as descriptors that can be waited for. */
+/* Child processes and signals, as descriptors that can be polled. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -18,16 +18,16 @@
 
 extern char **environ;
 
-/* ---- a program's descriptors ------------------------------------------------------------------------------------- */
+/* ---- the descriptors of a program -------------------------------------------------------------------------------- */
 
-/* The same pipe, opened once more: the new descriptor has flags of its own. Negative: that cannot be done here. */
+/* Opens the same pipe a second time: the new descriptor has flags of its own. Negative: the pipe cannot be opened. */
 static int open_again(int fd, int flags)
 {
 	char path[32];
 	int other;
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	/* O_NONBLOCK: a named pipe would wait for somebody at its other end. */
+	/* O_NONBLOCK: the open of a named pipe would wait for its other end. */
 	other = open(path, (flags & (O_ACCMODE | O_DIRECT)) | O_NONBLOCK | O_CLOEXEC);
 	if (other >= 0)
 		(void)fcntl(other, F_SETFL, flags & O_DIRECT);
@@ -43,10 +43,10 @@ static bool listens(int fd)
 }
 
 /*
- * What a child gets in place of this descriptor: most programs take EAGAIN for an error. O_NONBLOCK belongs to what all
- * copies of a descriptor share, so it cannot be taken from the child's copy alone. A pipe is opened once more. A socket
- * cannot be; it loses the flag, which only accept, connect, sendfile and splice need: the others have MSG_DONTWAIT. A
- * listener keeps it.
+ * The descriptor that a child gets in place of this descriptor: most programs take EAGAIN for an error. All copies of a
+ * descriptor share O_NONBLOCK, so it cannot be removed from the child's copy alone. A pipe is opened a second time. A
+ * socket cannot be; it loses the flag, which only accept, connect, sendfile and splice need: the other operations have
+ * MSG_DONTWAIT. A listener keeps the flag.
  */
 static int blocking_copy(int fd)
 {
@@ -67,8 +67,8 @@ static int blocking_copy(int fd)
 	return fd;
 }
 
-/* One that has its number already must lose its close-on-exec flag, which dup2 of a descriptor onto itself does in the
- * child; one of another's number would be overwritten before it is copied, so it goes above the `count` numbers. */
+/* Moves a descriptor below `count` to a number above it, because an earlier dup2 in the child would overwrite it. A
+ * descriptor that already has its number stays: dup2 onto itself removes its close-on-exec flag in the child. */
 static int out_of_the_way(int given, int number, int count)
 {
 	int fd = blocking_copy(given), up = fd;
@@ -81,7 +81,7 @@ static int out_of_the_way(int given, int number, int count)
 	return up < 0 ? -errno : up;
 }
 
-/* The descriptors 0, 1, …. */
+/* Arranges the child's descriptors 0, 1, …. */
 static int place(posix_spawn_file_actions_t *actions, const weft_process_t *what, int *up)
 {
 	int i, error = 0, count = (int)what->fd_count;
@@ -97,8 +97,8 @@ static int place(posix_spawn_file_actions_t *actions, const weft_process_t *what
 	return error;
 }
 
-/* Signals that this program has blocked for weft_sigwait, or SIGPIPE that it ignores for its sockets, are not the
- * child's concern. Others that are ignored stay so, as nohup wants. */
+/* A child must not inherit the signals that this program has blocked for weft_sigwait, or SIGPIPE, which it may ignore
+ * for its sockets. Other ignored signals stay ignored, as nohup requires. */
 static int set_attributes(posix_spawnattr_t *attr, const weft_process_t *what)
 {
 	short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
@@ -143,7 +143,7 @@ static int spawn(const weft_process_t *what, posix_spawn_file_actions_t *actions
 	return error;
 }
 
-/* Its first three descriptors. */
+/* Passes the child's first three descriptors. */
 static pid_t spawn_in_world(const weft_process_t *what)
 {
 	int i, fds[3];
@@ -190,28 +190,28 @@ int weft_kill_process(pid_t process, int signal)
 	return kill(process, signal) ? -errno : 0;
 }
 
-/* ---- its end ----------------------------------------------------------------------------------------------------- */
+/* ---- the end of a process ---------------------------------------------------------------------------------------- */
 
 /*
- * Where the kernel has no pidfd_open (before 5.3, in valgrind 3.19, or by seccomp), a thread waits until the process
- * has ended, without taking its status, and then makes a descriptor readable. Whoever waits for the same process has a
- * copy of this descriptor, and may give up before: there is one thread for a process, however often it is waited for.
+ * If the kernel has no pidfd_open (before 5.3, in valgrind 3.19, or by seccomp), a thread waits until the process has
+ * ended, without reaping it, and then makes a descriptor readable. Each waiter for the same process has a copy of this
+ * descriptor, and may stop waiting earlier: there is one thread for a process, however often it is waited for.
  */
 struct watch {
 	struct watch *next;
 	pid_t process, owner; /* a child of fork has none of its parent's threads */
-	int fd;		      /* an eventfd that nobody reads */
+	int fd;		      /* an eventfd that is never read */
 };
 
 static pthread_mutex_t watches_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct watch *watches; /* of processes that have not ended */
+static struct watch *watches; /* of the processes that have not ended */
 
 /*
- * Each thread joins the one that left before it, and who learns that a process has ended joins the last: a program that
- * returns from main then has none of them any more, of which memcheck says that its memory may be lost.
+ * Each thread joins the thread that finished before it, and a caller that learns of the end of a process joins the last
+ * thread. So no thread remains when a program returns from main: memcheck would report its memory as possibly lost.
  */
 static pthread_t last;		 /* changed under the lock */
-static _Atomic pid_t last_owner; /* the process that it is of; 0: it was joined */
+static _Atomic pid_t last_owner; /* the process that `last` belongs to; 0: joined */
 
 static void join_last(void)
 {
@@ -238,7 +238,7 @@ static void *watch(void *argument)
 
 	while (waitid(P_PID, (id_t)w->process, &info, WEXITED | WNOWAIT) && errno == EINTR)
 		;
-	/* Taken out first: when it is readable, the process may be waited for, and its number used again. */
+	/* Removed first: once the descriptor is readable the process may be reaped, and its number reused. */
 	weft__mutex_lock(&watches_lock);
 	while (*link != w)
 		link = &(*link)->next;
@@ -255,7 +255,7 @@ static void *watch(void *argument)
 	return NULL;
 }
 
-/* Signals are for other threads. */
+/* The thread blocks all signals, which are for other threads. */
 static int start_thread(struct watch *w)
 {
 	pthread_attr_t attr;
@@ -273,7 +273,7 @@ static int start_thread(struct watch *w)
 	return error;
 }
 
-/* Under the lock. NULL: there is no memory, descriptor or thread. */
+/* Under the lock. NULL: no memory, descriptor or thread. */
 static struct watch *add_watch(pid_t process)
 {
 	struct watch *w = malloc(sizeof *w);
@@ -291,7 +291,7 @@ static struct watch *add_watch(pid_t process)
 	return w;
 }
 
-/* A descriptor that is readable when the process has ended, for the caller to close. */
+/* Returns a descriptor that is readable when the process has ended; the caller closes it. */
 static int watch_fd(pid_t process)
 {
 	struct watch *w;
@@ -319,13 +319,13 @@ int weft__process_fd(pid_t process)
 		return -EINVAL;
 	if (weft__sim_has_process(process))
 		return weft__sim_process_fd(process);
-	/* pidfd_open takes any process, whose end would be waited for in vain. */
+	/* pidfd_open accepts any process, but only a parent can wait for its child's end. */
 	if (waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT))
 		return -errno;
 	fd = weft__own_fd((int)syscall(SYS_pidfd_open, process, 0));
 	if (fd >= 0)
 		return fd;
-	/* EPERM: older filters refuse what they do not know. */
+	/* EPERM: older seccomp filters refuse system calls that they do not know. */
 	if ((errno == ENOSYS || errno == EPERM) && !WEFT_CANARY(nothing_but_pidfd))
 		return watch_fd(process);
 	return errno == ESRCH ? -ECHILD : -errno;
@@ -345,7 +345,7 @@ int weft__process_status(pid_t process, int *status)
 	if (ended < 0)
 		return -errno;
 	if (!ended)
-		return -ECHILD; /* its end is told to its parent, who is somebody else */
+		return -ECHILD; /* only its parent learns of its end, and the caller is not its parent */
 	if (status)
 		*status = code;
 	return process;

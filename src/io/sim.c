@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The world of a simulation: descriptors in memory, with the calls, results and errors of the real ones.
+ * The world of a simulation: descriptors in memory, with the calls, results and errors of real descriptors.
  *
- *  - An operation is tried when it begins. If it has to wait, it goes into its node's list, and is tried again when the
- *    node changes (weft__node_stir), when the time has come at which bytes arrive, or not at all: by its deadline, a
- *    cancellation, or weft_close. Nothing is handed to a task that waits, so whoever ends a wait, nothing is lost.
- *  - There is no event loop: what arrives later has its time written beside it, and who waits for it has a timer.
- *  - Operations on files are done after a delay, in one piece; ended before, they have done nothing.
- *  - An operation that need not wait lets other tasks go first now and then: workers would run them meanwhile.
- *  - All random numbers are the simulation's, drawn in the order of the tasks: a seed repeats everything.
- * Rejected: real socket pairs with delays on top. What the kernel does in between would not repeat, and a crash could
- * not lose what it has.
+ *  - An operation is tried when it begins. If it has to wait, it is in its node's list, and is tried again when the
+ *    node changes (weft__node_stir) or when bytes arrive. A deadline, a cancellation or weft_close ends the wait
+ *    instead. A waiting task gets no data from its waker, so no end of a wait loses data.
+ *  - There is no event loop: data that arrive later carry their time, and an operation that waits for them has a timer.
+ *  - Operations on files are done after a delay, in one piece; if they end before that, they have done nothing.
+ *  - An operation that need not wait sometimes lets other tasks run first: real workers would run them meanwhile.
+ *  - All random numbers come from the simulation, in the order of the tasks: a seed repeats everything.
+ * Rejected: real socket pairs with delays on top. The kernel's part would not repeat, and a crash could not lose the
+ * data that the kernel has.
  */
 #define _GNU_SOURCE
 #include "io/sim.h"
@@ -20,8 +20,8 @@
 #include <string.h>
 
 enum {
-	SHORT = 4,  /* one of so many reads and writes is shorter than it could be */
-	YIELDS = 4, /* one of so many operations lets others go first */
+	SHORT = 4,  /* one read or write in so many is shorter than it could be */
+	YIELDS = 4, /* one operation in so many lets other tasks run first */
 	HOSTS_MOST = 65536,
 	LEAST_LATENCY = 20000,
 	MOST_LATENCY = 2000000,
@@ -191,7 +191,7 @@ static int grow(struct weft__world *world)
 	return 0;
 }
 
-/* The lowest number, as everywhere: so a program that uses one after its close meets another's connection. */
+/* The lowest free number, as in POSIX: so a program that uses a number after its close meets a new connection. */
 int weft__node_describe(struct weft__world *world, struct weft__node *node)
 {
 	size_t i;
@@ -236,7 +236,7 @@ static void end_waits(struct weft__world *world, int number)
 	struct weft__node *node;
 	weft_io_t *io;
 
-	/* A splice waits at either of its descriptors. */
+	/* A splice waits at either of its two descriptors. */
 	for (node = world->nodes; node; node = node->next)
 		for (io = node->first; io; io = io->next)
 			if ((io->fd == number || (io->kind == WEFT_IO_SPLICE && io->other == number)) &&
@@ -270,7 +270,7 @@ static int done(struct weft__world *world, weft_io_t *io, int64_t result)
 	return WEFT_IO_YIELDS;
 }
 
-/* The node stays as long as an operation waits at it, and so does the descriptor's number. */
+/* The node, and the descriptor's number, stay reserved while an operation waits at the node. */
 static int wait_at(struct weft__world *world, struct weft__node *node, weft_io_t *io, int step, uint64_t until)
 {
 	weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd,
@@ -324,7 +324,7 @@ static bool is_lookup(const weft_io_t *io)
 	return io->kind == WEFT_IO_CALL && io->data == (void *)(uintptr_t)weft__resolve_call;
 }
 
-/* What is done after a delay. */
+/* Does an operation whose delay has passed. */
 static int do_it(struct weft__world *world, weft_io_t *io)
 {
 	struct weft__node *node;
@@ -352,13 +352,13 @@ static int delay(struct weft__world *world, struct weft__node *node, weft_io_t *
 	return wait_at(world, node, io, WEFT__SUBMITTED, weft__world_now(world) + time);
 }
 
-/* By a path, or the descriptor of a directory, of which there are only real ones. */
+/* Is the operation for a descriptor of the real system? A path without a directory's descriptor is for the world. */
 static bool is_real(const weft_io_t *io)
 {
 	return io->fd < WEFT__SIM_BASE && (io->fd >= 0 || !weft__kind(io)->names);
 }
 
-/* An operation is a choice of the simulator: what is done can be seen by others before the caller continues. */
+/* The simulator may switch tasks after each operation: other tasks can see its effect before the caller continues. */
 static int let_others_run(weft_io_t *io, int next)
 {
 	if (next != WEFT_IO_DONE || weft__turn_ends(WEFT__LETS_GO) != WEFT__TURN_YIELDS)
@@ -398,7 +398,7 @@ int weft__sim_go_on(weft_io_t *io)
 	int result = io->waiter.result;
 
 	leave(world, io);
-	/* The time that it waited for, not its deadline. */
+	/* A time at which data arrive has come, not its deadline. */
 	if (result == -ETIMEDOUT && (io->deadline == WEFT_NEVER || weft__world_now(world) < io->deadline))
 		result = 0;
 	if (!result && io->place && !weft__node_of(world, io->fd))
@@ -420,7 +420,7 @@ static int host_named(const struct weft__world *world, const char *name)
 	return -ENOENT;
 }
 
-/* 0: `world` is set. */
+/* 0: `world` is set; or a negative errno. */
 static int find_world(struct weft__world **world)
 {
 	if (!weft__simulated())

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Files of the simulated world. A file is what programs see of it (`seen`), what the disk has (`kept`), and the changes
- * in between, in their order: a sync carries them out on `kept`. When its host crashes, `seen` becomes `kept` with
- * some of the changes, whole or in part. A new file is on the disk once it has been synced; before, the seed decides.
- * A path is a name, which need not be in a directory: a directory is a file that lists the names which begin with its
- * own.
+ * Files of the simulated world. A file has the content that programs see (`seen`), the content on the disk (`kept`),
+ * and the changes in between, in their order: a sync applies them to `kept`. When its host crashes, `seen` becomes
+ * `kept` with some of the changes, whole or in part. A new file is certainly on the disk after a sync; before that the seed
+ * decides. A path is a name, which need not be in a directory: a directory is a file that lists the names that begin
+ * with its own name.
  *
- * Renamed and removed names are in a journal, as those of ext4: a sync of any file commits all of its host. A crash
- * keeps the first of those that are not committed, however many the seed says, and undoes the others.
+ * Renamed and removed names are in a journal, like ext4's: a sync of any file commits all names of its host. A crash
+ * keeps the oldest uncommitted changes, as many as the seed says, and undoes the rest.
  */
 #define _GNU_SOURCE
 #include "io/sim.h"
@@ -36,20 +36,20 @@ struct weft__inode {
 	struct weft__inode *next;
 	unsigned host, mode; /* with S_IFDIR, for a directory */
 	uint64_t number;
-	bool kept_name; /* a crash leaves the file, whatever is in it */
-	bool gone;	/* after a crash, or removed; descriptors of before may still name it */
-	unsigned opens; /* descriptors that name it */
+	bool kept_name; /* the file survives a crash, with any content */
+	bool gone;	/* lost in a crash, or removed; older descriptors may still refer to it */
+	unsigned opens; /* descriptors that refer to it */
 	struct bytes seen, kept;
 	struct change *changes, **end;
 	size_t change_count;
 	char *name;
 };
 
-/* A name that has changed. */
+/* A change of a name. */
 struct weft__renaming {
 	struct weft__renaming *older;
 	struct weft__inode *inode, *replaced; /* NULL: no file had the new name */
-	char *before;			      /* the inode's name before; NULL: it was removed */
+	char *before;			      /* the inode's earlier name; NULL: the name was removed */
 };
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static struct change *new_change(size_t offset, size_t length)
 	return c;
 }
 
-/* Disks do not wait for a sync for ever. */
+/* A disk does not wait for a sync forever: writes the oldest change. */
 static void add_change(struct weft__inode *inode, struct change *c)
 {
 	*inode->end = c;
@@ -120,7 +120,7 @@ static void add_change(struct weft__inode *inode, struct change *c)
 		drop_change(inode);
 }
 
-/* ---- names that have changed ------------------------------------------------------------------------------------- */
+/* ---- changes of names -------------------------------------------------------------------------------------------- */
 
 static void drop_renaming(struct weft__renaming **link)
 {
@@ -142,7 +142,7 @@ static void commit_names(struct weft__world *world, unsigned host)
 			link = &(*link)->older;
 }
 
-/* A file has its name again. One that has got the name since has never been committed. */
+/* Gives a file its name back. A newer file with this name was never committed. */
 static void restore(struct weft__world *world, struct weft__inode *inode)
 {
 	struct weft__inode *other;
@@ -166,7 +166,7 @@ static void undo(struct weft__world *world, struct weft__renaming *r)
 		restore(world, r->replaced);
 }
 
-/* The newest is the first in the list. */
+/* The list begins with the newest change. */
 static void crash_names(struct weft__world *world, unsigned host)
 {
 	struct weft__renaming *r, **link;
@@ -185,7 +185,7 @@ static void crash_names(struct weft__world *world, unsigned host)
 			undone--;
 			undo(world, r);
 		} else if (r->before) {
-			r->inode->kept_name = true; /* the journal has its creation, too */
+			r->inode->kept_name = true; /* the journal also has the file's creation */
 		}
 		drop_renaming(link);
 	}
@@ -199,7 +199,7 @@ static char *copy_of(const char *name)
 	return copy ? memcpy(copy, name, size) : NULL;
 }
 
-/* If there is no memory nothing has changed. */
+/* Without memory nothing changes. */
 static int note_renaming(struct weft__world *world, struct weft__inode *inode, struct weft__inode *replaced,
 			 const char *name)
 {
@@ -224,7 +224,7 @@ static int note_renaming(struct weft__world *world, struct weft__inode *inode, s
 
 /* ---- the disk ---------------------------------------------------------------------------------------------------- */
 
-/* A sync that fails leaves what programs see, and forgets that it is not on the disk: so Linux does. */
+/* Like Linux: a sync that fails leaves `seen` unchanged, and forgets that it is not on the disk. */
 static int sync_file(struct weft__world *world, struct weft__inode *inode)
 {
 	bool fails = weft__world_happens(world, world->profile.disk_error);
@@ -243,7 +243,7 @@ static int sync_file(struct weft__world *world, struct weft__inode *inode)
 	return fails ? -EIO : 0;
 }
 
-/* How much of a write is on the disk: nothing, all, or so many sectors of it. */
+/* The bytes of a write that are on the disk: none, all, or whole sectors at its beginning. */
 static size_t torn(struct weft__world *world, const struct change *c)
 {
 	size_t end;
@@ -358,20 +358,20 @@ static struct weft__inode *create(struct weft__world *world, const char *name, u
 	return inode;
 }
 
-/* Something happens to it under the name that it has. */
+/* Reports an event of the file under its present name. */
 static void tell(struct weft__world *world, const struct weft__inode *inode, uint32_t event)
 {
 	if (world->watchers)
 		weft__sim_tell(world, inode, inode->name, event, 0);
 }
 
-/* By a descriptor: watches with IN_EXCL_UNLINK are not told if the file has no name any more. */
+/* Reports a use of a descriptor: watches with IN_EXCL_UNLINK do not get it if the file has no name. */
 static void tell_use(struct weft__world *world, const struct weft__inode *inode, uint32_t event)
 {
 	tell(world, inode, event | (inode->gone ? IN_EXCL_UNLINK : 0));
 }
 
-/* The last name, or the last descriptor, has gone. */
+/* The last name, or the last descriptor, is gone. */
 static void tell_end(struct weft__world *world, const struct weft__inode *inode)
 {
 	if (inode->gone && !inode->opens)
@@ -400,13 +400,13 @@ static bool is_directory(const struct weft__inode *inode)
 	return inode->mode & S_IFDIR;
 }
 
-/* They are always there. */
+/* The roots always exist. */
 static bool is_root(const char *path)
 {
 	return !strcmp(path, ".") || !strcmp(path, "/");
 }
 
-/* Why there is no file of this name: -ENOTDIR, because a file stands where a directory is named; -ENOENT. */
+/* The error for a missing file: -ENOTDIR if a file has the name of a directory in the path; -ENOENT. */
 static int why_missing(struct weft__world *world, const char *path)
 {
 	const struct weft__inode *inode;
@@ -421,7 +421,7 @@ static int why_missing(struct weft__world *world, const char *path)
 	return -ENOENT;
 }
 
-/* May a file be opened this way? `inode` NULL: it is to be created. */
+/* May a file be opened in this way? `inode` NULL: it is to be created. */
 static int check_open(struct weft__world *world, const struct weft__inode *inode, const char *path, int flags)
 {
 	int error = inode ? 0 : why_missing(world, path);
@@ -483,7 +483,7 @@ int64_t weft__sim_open(struct weft__world *world, const char *path, int flags, u
 	if (is_new)
 		tell(world, inode, IN_CREATE);
 	tell(world, inode, IN_OPEN);
-	/* In this order, as Linux since 6.11. */
+	/* The order of Linux since 6.11. */
 	if (!is_new && flags & O_TRUNC && node->writes)
 		tell(world, inode, IN_MODIFY);
 	return weft__node_describe(world, node);
@@ -534,7 +534,7 @@ int64_t weft__sim_stat(struct weft__world *world, const weft_io_t *io)
 
 /* ---- directories, and changes of names --------------------------------------------------------------------------- */
 
-/* What a name is called in a directory; NULL: it is not in it. */
+/* The name of an entry within a directory; NULL: it is not in the directory. */
 static const char *name_in(const char *directory, const char *name)
 {
 	size_t length = strlen(directory);
@@ -569,7 +569,7 @@ static bool has_entries(struct weft__world *world, const struct weft__inode *dir
 	return false;
 }
 
-/* The newest entry of the journal has the name of before. */
+/* The newest entry of the journal has the earlier name. */
 static void tell_renaming(struct weft__world *world, const struct weft__inode *inode,
 			  const struct weft__inode *replaced)
 {
@@ -603,7 +603,7 @@ static int rename_file(struct weft__world *world, struct weft__inode *inode, con
 	if (replaced && is_directory(replaced) && has_entries(world, replaced))
 		return -ENOTEMPTY;
 	if (is_directory(inode) && has_entries(world, inode))
-		return -EBUSY; /* the names in it would change, too */
+		return -EBUSY; /* the names in it would change as well */
 	error = note_renaming(world, inode, replaced, name);
 	if (!error)
 		tell_renaming(world, inode, replaced);
@@ -624,7 +624,7 @@ static int remove_name(struct weft__world *world, struct weft__inode *inode, boo
 	count_bytes(world, inode->host);
 	if (!directory)
 		tell(world, inode, IN_ATTRIB);
-	/* In this order, as Linux. */
+	/* The order of Linux. */
 	tell_end(world, inode);
 	tell(world, inode, IN_DELETE);
 	return 0;
@@ -657,7 +657,7 @@ int64_t weft__sim_names(struct weft__world *world, const weft_io_t *io)
 					  : remove_name(world, inode, io->flags & AT_REMOVEDIR);
 }
 
-/* In the order in which they were made: the node's offset is the number of the last one. */
+/* In the order of creation: the node's offset is the number of the last entry that was read. */
 static int64_t read_entries(struct weft__world *world, struct weft__node *node, char *data, size_t length)
 {
 	const struct weft__inode *inode, *next;
@@ -691,7 +691,7 @@ static int64_t read_entries(struct weft__world *world, struct weft__node *node, 
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-/* A read or write in one piece: of each buffer in turn, from `offset` on, at most `length` bytes. */
+/* Copies a read or write in one piece: through the buffers in turn, at most `length` bytes. */
 static void gather(const struct iovec *parts, char *data, size_t length, bool reads)
 {
 	size_t part;
@@ -725,7 +725,7 @@ static int64_t read_file(struct weft__world *world, struct weft__node *node, con
 	return (int64_t)length;
 }
 
-/* What fits onto the disk; it does not shrink by a write. */
+/* The bytes of a write that fit on the disk; a write does not make a file shorter. */
 static size_t fits(struct weft__world *world, const struct weft__inode *inode, uint64_t offset, size_t length)
 {
 	uint64_t used = world->hosts[inode->host]->bytes, size = inode->seen.size, room;
@@ -766,7 +766,7 @@ static int64_t write_file(struct weft__world *world, struct weft__node *node, co
 	return (int64_t)length;
 }
 
-/* At the operation's offset, or the descriptor's. */
+/* At the operation's offset, or the descriptor's offset. */
 static int64_t read_or_write(struct weft__world *world, struct weft__node *node, weft_io_t *io)
 {
 	bool several = io->kind == WEFT_IO_READV || io->kind == WEFT_IO_WRITEV, own = io->offset == -1;
@@ -784,7 +784,7 @@ static int64_t read_or_write(struct weft__world *world, struct weft__node *node,
 		return -EBADF;
 	if (is_directory(node->inode))
 		return several && !length ? 0 : -EISDIR;
-	/* As in Linux, also where an offset is given. */
+	/* Linux does this even if an offset is given. */
 	if (writes && node->flags & O_APPEND)
 		offset = (int64_t)node->inode->seen.size;
 	result =
@@ -796,7 +796,7 @@ static int64_t read_or_write(struct weft__world *world, struct weft__node *node,
 	return result;
 }
 
-/* A file of this size, at least: 0, -ENOSPC, -ENOMEM. */
+/* Sets the size of a file, or with `grows` only raises it. 0, or a negative errno. */
 static int64_t set_size(struct weft__world *world, struct weft__node *node, int64_t size, bool grows)
 {
 	size_t now = node->inode->seen.size;
@@ -814,7 +814,7 @@ static int64_t set_size(struct weft__world *world, struct weft__node *node, int6
 	return truncate_file(world, node->inode, (size_t)size);
 }
 
-/* fallocate: the room itself costs nothing. FALLOC_FL_KEEP_SIZE is 1. */
+/* fallocate: reserved room is not counted. FALLOC_FL_KEEP_SIZE is 1. */
 static int64_t allocate(struct weft__world *world, struct weft__node *node, const weft_io_t *io)
 {
 	if (!node->writes)
@@ -858,7 +858,7 @@ static int64_t copy(struct weft__world *world, struct weft__node *node, const we
 	return result;
 }
 
-/* A program reads an empty directory twice in Linux: it finds "." and "..", and then the end. */
+/* In Linux a program reads an empty directory twice: it finds "." and "..", and then the end. */
 static int64_t tell_listed(struct weft__world *world, const struct weft__node *node, int64_t result)
 {
 	if (result >= 0)
@@ -882,7 +882,7 @@ int64_t weft__sim_file(struct weft__world *world, struct weft__node *node, weft_
 		return sync_file(world, node->inode);
 	case WEFT_IO_TRUNCATE:
 		result = set_size(world, node, io->offset, false);
-		/* By its name, as Linux: also to watches with IN_EXCL_UNLINK. */
+		/* Reported by name, as in Linux: watches with IN_EXCL_UNLINK get it, too. */
 		if (!result)
 			tell(world, node->inode, IN_MODIFY);
 		return result;

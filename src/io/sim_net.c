@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the nodes of the simulated world do when they are read, written, polled and ended; sim_socket.c makes them. */
+/* The nodes of the simulated world: reading, writing, polling and ending them; sim_socket.c makes them. */
 #define _GNU_SOURCE
 #include "io/sim.h"
 
@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE (900 * 1000000000ull) /* nanoseconds that a connection lives without an answer */
+#define PATIENCE (900 * 1000000000ull) /* nanoseconds that a connection survives without an answer */
 
 enum { DATAGRAM_MOST = 65507, SLOWNESS = 50, SENDFILE_MOST = 65536 };
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
-/* When does it arrive at the other side, behind what is on its way there? */
+/* The time at which data arrive at the peer, after all earlier data in transit. */
 static uint64_t arrival(struct weft__world *world, struct weft__node *from, const struct weft__flow *flow)
 {
 	uint64_t at = weft__world_now(world);
@@ -30,7 +30,7 @@ static uint64_t arrival(struct weft__world *world, struct weft__node *from, cons
 	return flow && flow->last_at > at ? flow->last_at : at;
 }
 
-/* Held back from now on, or let go: one after the other. */
+/* Holds a time back from now on, or releases it: released times follow each other. */
 static void restamp(uint64_t *at, bool is_cut, uint64_t now, uint64_t *next)
 {
 	if (is_cut && *at > now)
@@ -72,7 +72,7 @@ static size_t total(const struct iovec *parts, size_t count)
 	return length;
 }
 
-/* Bytes from, or to, a place in several buffers. */
+/* Copies bytes from, or to, a position in several buffers. */
 static void copy(const struct iovec *parts, size_t at, char *data, size_t length, bool out)
 {
 	size_t part;
@@ -105,7 +105,7 @@ static void append(struct weft__flow *flow, struct weft__sim_segment *s)
 	flow->held += s->length;
 }
 
-/* With the descriptors that nobody has taken. */
+/* Closes the segment's descriptors that were not received. */
 static void discard(struct weft__world *world, struct weft__sim_segment *s)
 {
 	unsigned i;
@@ -133,7 +133,7 @@ static void drop_all(struct weft__world *world, struct weft__node *node)
 	node->in.held = 0;
 }
 
-/* NULL: no memory. Its bytes are to be written. */
+/* NULL: no memory. The caller writes its bytes. */
 static struct weft__sim_segment *new_segment(size_t length)
 {
 	struct weft__sim_segment *s = malloc(sizeof *s + length);
@@ -147,7 +147,7 @@ static struct weft__sim_segment *new_segment(size_t length)
 	return s;
 }
 
-/* What has not arrived never will. */
+/* Drops the segments that have not arrived. */
 static void lose(struct weft__world *world, struct weft__flow *flow)
 {
 	struct weft__sim_segment **at = &flow->first, *s;
@@ -167,7 +167,7 @@ static void lose(struct weft__world *world, struct weft__flow *flow)
 	flow->last_at = flow->last ? flow->last->at : 0;
 }
 
-/* To the end of the next that comes with descriptors. */
+/* The bytes that have arrived, up to the end of the next segment with descriptors. */
 static size_t arrived(const struct weft__flow *flow, uint64_t now, uint64_t *when)
 {
 	const struct weft__sim_segment *s;
@@ -183,7 +183,7 @@ static size_t arrived(const struct weft__flow *flow, uint64_t now, uint64_t *whe
 	return bytes;
 }
 
-/* ---- descriptors on their way ------------------------------------------------------------------------------------ */
+/* ---- descriptors in transit -------------------------------------------------------------------------------------- */
 
 struct passed {
 	struct weft__node **nodes;
@@ -218,7 +218,7 @@ static void take_back(struct weft__world *world, struct passed *p)
 	p->nodes = NULL;
 }
 
-/* What a message is to take along. */
+/* Collects the descriptors that a message sends. */
 static int collect(struct weft__world *world, struct passed *p, struct msghdr *m)
 {
 	struct cmsghdr *c;
@@ -241,7 +241,7 @@ static void take_along(struct weft__sim_segment *s, struct passed *p)
 	*p = (struct passed){NULL, 0};
 }
 
-/* A descriptor for it; `peeks`: one more, or the one that it has on its way. */
+/* Makes a descriptor for the node. `peeks`: an additional descriptor; else the descriptor in transit becomes it. */
 static int describe_passed(struct weft__world *world, struct weft__node *node, bool peeks)
 {
 	if (peeks)
@@ -251,7 +251,7 @@ static int describe_passed(struct weft__world *world, struct weft__node *node, b
 	return weft__node_describe(world, node);
 }
 
-/* As many as there is room for; the others are closed, unless the message stays. */
+/* Receives as many descriptors as fit. The rest are closed, unless this is a peek. */
 static void hand_over(struct weft__world *world, struct weft__sim_segment *s, struct msghdr *m, size_t room, bool peeks)
 {
 	size_t most = room >= CMSG_LEN(0) ? (room - CMSG_LEN(0)) / sizeof(int) : 0, size;
@@ -294,14 +294,14 @@ static void reset(struct weft__world *world, struct weft__node *node, int error)
 	weft__node_stir(node, WEFT__IN | WEFT__OUT);
 }
 
-/* The other side learns of it. */
+/* The peer will see a reset. */
 static void send_reset(struct weft__world *world, struct weft__node *node)
 {
 	struct weft__node *peer = node->peer;
 
 	if (!peer)
 		return;
-	/* TCP: after the end a reset is a broken pipe. */
+	/* In TCP a reset after the end is a broken pipe. */
 	peer->error = peer->in.end_at && !peer->is_local ? -EPIPE : -ECONNRESET;
 	peer->reset_at = arrival(world, node, NULL);
 	peer->peer = NULL;
@@ -309,7 +309,7 @@ static void send_reset(struct weft__world *world, struct weft__node *node)
 	weft__node_stir(peer, WEFT__IN | WEFT__OUT);
 }
 
-/* Is the connection at its end? 0: not yet; then *when is the time at which it may be. */
+/* The error that has ended the connection. 0: none yet; then *when is the earliest time at which it may end. */
 static int broken(struct weft__world *world, struct weft__node *node, uint64_t *when)
 {
 	uint64_t now = weft__world_now(world);
@@ -348,7 +348,7 @@ static void consume(struct weft__world *world, struct weft__node *node, size_t l
 		weft__node_stir(node->peer, WEFT__OUT);
 }
 
-/* Copies to the place `at` of the buffers, and from the beginning of what is there. */
+/* Copies the first bytes that have arrived to position `at` of the buffers. */
 static void look(const struct weft__node *node, const struct iovec *parts, size_t at, size_t length)
 {
 	struct weft__sim_segment *s;
@@ -362,7 +362,7 @@ static void look(const struct weft__node *node, const struct iovec *parts, size_
 	}
 }
 
-/* The descriptors that come with the next bytes; `m` NULL: they are closed. */
+/* Receives the descriptors that come with the next bytes; `m` NULL: closes them. */
 static void take_passed(struct weft__world *world, struct weft__node *node, size_t length, struct msghdr *m,
 			size_t room, bool peeks)
 {
@@ -375,12 +375,12 @@ static void take_passed(struct weft__world *world, struct weft__node *node, size
 		hand_over(world, s, m ? m : &nobody, m ? room : 0, peeks);
 }
 
-/* Nothing to read: is it the end? */
+/* There is nothing to read: is it the end? */
 static int64_t end_of(struct weft__world *world, struct weft__node *node, int error, uint64_t *when)
 {
 	uint64_t now = weft__world_now(world);
 
-	/* TCP: an error that comes after the end is told to writers alone. */
+	/* In TCP an error after the end is reported to writers only. */
 	if (!node->is_local && node->in.end_at && node->in.end_at <= now)
 		return 0;
 	if (error) {
@@ -398,7 +398,7 @@ static int64_t end_of(struct weft__world *world, struct weft__node *node, int er
 	return -EAGAIN;
 }
 
-/* `done`: bytes of the buffers that are full. `m`: for descriptors, if they are wanted. */
+/* `done`: the bytes in the buffers that are already filled. `m`: receives descriptors, if they are wanted. */
 static int64_t take(struct weft__world *world, struct weft__node *node, const struct iovec *parts, size_t count,
 		    size_t done, int flags, struct msghdr *m, uint64_t *when)
 {
@@ -420,7 +420,7 @@ static int64_t take(struct weft__world *world, struct weft__node *node, const st
 	wanted = there < wanted ? there : wanted;
 	if (!(flags & MSG_WAITALL && flags & MSG_PEEK))
 		wanted = weft__world_shorten(world, wanted);
-	/* As TCP does. */
+	/* MSG_TRUNC discards the bytes, as in TCP. */
 	if (node->is_local || !(flags & MSG_TRUNC))
 		look(node, parts, done, wanted);
 	if (m)
@@ -431,7 +431,7 @@ static int64_t take(struct weft__world *world, struct weft__node *node, const st
 	return (int64_t)wanted;
 }
 
-/* MSG_WAITALL: io->offset is how much has come. Descriptors end the receive. */
+/* MSG_WAITALL: io->offset counts the received bytes. Descriptors end the receive. */
 static int64_t take_all(struct weft__world *world, struct weft__node *node, weft_io_t *io, struct msghdr *m,
 			uint64_t *when)
 {
@@ -453,7 +453,7 @@ static int64_t take_all(struct weft__world *world, struct weft__node *node, weft
 	}
 }
 
-/* The kernel waits for all of a peek at TCP's connections alone. io->offset is how much was there. */
+/* Only for TCP does the kernel wait for all bytes of a peek. io->offset is the count of bytes that were there. */
 static int64_t peek_all(struct weft__world *world, struct weft__node *node, weft_io_t *io, struct msghdr *m,
 			uint64_t *when)
 {
@@ -475,7 +475,7 @@ static int64_t peek_all(struct weft__world *world, struct weft__node *node, weft
 	return -EAGAIN;
 }
 
-/* To a side that has closed: over the network this is told only by an answer to what was sent. */
+/* Writes to a peer that has closed: over the network the writer learns that only from the answer to its data. */
 static int64_t put_to_nobody(struct weft__world *world, struct weft__node *node, size_t length)
 {
 	uint64_t there;
@@ -490,13 +490,13 @@ static int64_t put_to_nobody(struct weft__world *world, struct weft__node *node,
 	return (int64_t)length;
 }
 
-/* How much of it goes into the connection now? */
+/* How many of the bytes can be written to the connection now? */
 static size_t fits(struct weft__world *world, const struct weft__node *node, size_t length)
 {
 	const struct weft__flow *flow = &node->peer->in;
 	size_t room = flow->capacity > flow->held ? flow->capacity - flow->held : 0;
 
-	/* Short writes to a pipe are not divided. */
+	/* A short write to a pipe is not divided. */
 	if (node->is_pipe && length <= PIPE_BUF)
 		return length <= room ? length : 0;
 	return room ? weft__world_shorten(world, length < room ? length : room) : 0;
@@ -553,7 +553,7 @@ static struct weft__sim_segment *first_datagram(struct weft__world *world, struc
 	return NULL;
 }
 
-/* Senders of the host wait for room. */
+/* Wakes senders on the host that wait for room. */
 static void stir_senders(struct weft__world *world, const struct weft__node *node)
 {
 	struct weft__node *other;
@@ -573,7 +573,7 @@ static int64_t receive(struct weft__world *world, struct weft__node *node, struc
 		node->told = true;
 		return node->error;
 	}
-	/* Only packets tell their end to a call that does not wait. */
+	/* A non-blocking receive sees the end only on a socket of packets. */
 	if (!s && has_ended(world, node))
 		return flags & MSG_DONTWAIT && node->type != SOCK_SEQPACKET ? -EAGAIN : 0;
 	if (!s)
@@ -599,7 +599,7 @@ static int64_t receive(struct weft__world *world, struct weft__node *node, struc
 	return (int64_t)length;
 }
 
-/* In the order of arrival. */
+/* Inserts by the time of arrival. */
 static void insert(struct weft__flow *flow, struct weft__sim_segment *s)
 {
 	struct weft__sim_segment **at = &flow->first;
@@ -613,7 +613,7 @@ static void insert(struct weft__flow *flow, struct weft__sim_segment *s)
 	flow->held += s->length;
 }
 
-/* False: there is no memory for it. */
+/* False: no memory. */
 static bool send_copy(struct weft__world *world, struct weft__node *from, struct weft__node *to,
 		      const struct iovec *parts, size_t length, struct passed *along)
 {
@@ -638,7 +638,7 @@ static bool takes_from(const struct weft__node *to, const struct weft__node *fro
 	return !to->has_remote || (to->remote.host == from->host && to->remote.port == from->spot.port);
 }
 
-/* Over the network, where nobody learns of a loss. */
+/* Sends over the network, where the sender does not learn of a loss. */
 static void send_far(struct weft__world *world, struct weft__node *from, struct weft__node *to,
 		     const struct iovec *parts, size_t length)
 {
@@ -650,7 +650,7 @@ static void send_far(struct weft__world *world, struct weft__node *from, struct 
 		(void)send_copy(world, from, to, parts, length, NULL);
 }
 
-/* The receiver of a datagram, or NULL: nobody is there. 0, or a negative errno. */
+/* Finds the receiver of a datagram, or NULL: there is none. 0, or a negative errno. */
 static int find_receiver(struct weft__world *world, struct weft__node *node, const struct msghdr *m,
 			 struct weft__node **to)
 {
@@ -673,7 +673,7 @@ static int find_receiver(struct weft__world *world, struct weft__node *node, con
 		error = weft__sim_bind_any(world, node);
 	if (!error)
 		*to = weft__sim_find(world, &spot, WEFT__DATAGRAMS);
-	/* The receiver is gone, and so is what it has sent. The next datagram has no receiver. */
+	/* The receiver is gone, and its datagrams are lost. The next datagram has no receiver. */
 	if (node->is_local && !m->msg_name && !error && !*to) {
 		node->has_remote = false;
 		drop_all(world, node);
@@ -774,7 +774,7 @@ static int events_of(struct weft__world *world, struct weft__node *node, uint64_
 	case WEFT__LISTENER:
 		if (node->reads)
 			return node->queued ? POLLIN : 0;
-		return POLLOUT | POLLHUP; /* shut down: it is not connected */
+		return POLLOUT | POLLHUP; /* shut down: like a socket that is not connected */
 	case WEFT__DATAGRAMS:
 		return datagram_events(world, node, when);
 	case WEFT__OPEN_FILE:
@@ -797,7 +797,7 @@ static int64_t poll_node(struct weft__world *world, struct weft__node *node, con
 	return events ? events : -EAGAIN;
 }
 
-/* ---- from one to another ----------------------------------------------------------------------------------------- */
+/* ---- transfers between two descriptors --------------------------------------------------------------------------- */
 
 static int64_t send_file(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when)
 {
@@ -857,7 +857,7 @@ static int64_t splice_nodes(struct weft__world *world, struct weft__node *node, 
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-/* The operation as a message, whatever its kind. */
+/* Describes an operation of any kind as a message. */
 static struct msghdr *message_of(weft_io_t *io, struct msghdr *m, struct iovec *part)
 {
 	if (io->kind == WEFT_IO_RECVMSG || io->kind == WEFT_IO_SENDMSG)
@@ -906,7 +906,7 @@ static int64_t transfer(struct weft__world *world, struct weft__node *node, weft
 		return io->offset < 0 ? -EINVAL : -ESPIPE;
 	if (node->is_pipe && !is_file_call)
 		return -ENOTSOCK;
-	/* But an empty datagram may be written. */
+	/* An empty datagram may be written. */
 	if (is_file_call && !node->is_pipe && weft__io_moves_nothing(io) && io->kind != WEFT_IO_WRITE)
 		return 0;
 	message = message_of(io, &m, &part);
@@ -951,7 +951,7 @@ int64_t weft__sim_attempt(struct weft__world *world, struct weft__node *node, we
 	case WEFT_IO_SPLICE:
 		return splice_nodes(world, node, io, when, waits_for);
 	default:
-		return -EINVAL; /* such as a sync of what is no file */
+		return -EINVAL; /* for example a sync of a node that is not a file */
 	}
 }
 
@@ -967,7 +967,7 @@ static void tell_end(struct weft__world *world, struct weft__node *node)
 	weft__node_stir(peer, WEFT__IN | WEFT__OUT);
 }
 
-/* A stream's side is closed with bytes unread: what the other side has sent is lost, and the other side is told. */
+/* If a stream is closed with unread bytes, these bytes are lost, and the peer sees a reset. */
 static void end_stream(struct weft__world *world, struct weft__node *node, bool crashed)
 {
 	struct weft__node *peer = node->peer;
@@ -991,7 +991,7 @@ void weft__sim_end(struct weft__world *world, struct weft__node *node, bool cras
 {
 	struct weft__node *waiting;
 
-	node->references++; /* it may be among the descriptors that are on their way to it */
+	node->references++; /* its own descriptor may be among the descriptors in transit to it */
 	weft__sim_watch_end(node);
 	if (node->kind == WEFT__OPEN_FILE)
 		weft__sim_file_closed(world, node, crashed);
@@ -1001,7 +1001,7 @@ void weft__sim_end(struct weft__world *world, struct weft__node *node, bool cras
 			weft__sim_end(world, waiting, true);
 			weft__node_drop(waiting);
 		}
-		weft__node_stir(node, WEFT__OUT); /* those that wait for room in the queue */
+		weft__node_stir(node, WEFT__OUT); /* connects that wait for room in the queue */
 	}
 	if (node->kind == WEFT__DATAGRAMS && node->peer) {
 		tell_end(world, node);
@@ -1026,7 +1026,7 @@ static bool is_reset(struct weft__world *world, const struct weft__node *node)
 	return node->reset_at && node->reset_at <= weft__world_now(world);
 }
 
-/* The other end of a Unix socket, unless it is one of datagrams, can send no more then. */
+/* The peer of a Unix socket can send no more afterwards, unless the socket is for datagrams. */
 static void shut_in(struct weft__node *node)
 {
 	node->reads = false;

@@ -3,8 +3,8 @@
  * Child processes of the simulated world: functions of the program, each run by a task of its own.
  *
  * A process holds one end of a pipe, and closes it when it ends; weft_waitpid waits at the other end, as it does at a
- * descriptor of a real process. To kill a process is to cancel the scope that its function runs in. Its tasks know it
- * by an index, which they inherit from each other; 0 is their host's own program.
+ * descriptor of a real process. Killing a process cancels the scope that its function runs in. Its tasks know it by an
+ * index, which tasks inherit from the task that starts them; index 0 is the host's own program.
  */
 #define _GNU_SOURCE
 #include "io/sim.h"
@@ -19,7 +19,7 @@
 struct weft__program {
 	struct weft__program *next;
 	weft_world_main_t *main;
-	weft_fn_t *keeper; /* weft__world_keep of the object that gave the name */
+	weft_fn_t *keeper; /* weft__world_keep of the object that registered the name */
 	char name[];
 };
 
@@ -28,16 +28,16 @@ struct weft__process {
 	struct weft__world *world;
 	weft_world_main_t *main;
 	pid_t number;
-	unsigned host; /* and its parent's */
+	unsigned host; /* also its parent's host */
 	uint16_t index, parent;
-	int status, signal; /* signal: that it was killed by; 0: none */
+	int status, signal; /* signal: the signal that killed it; 0: none */
 	struct weft__sent *sent;
 	struct weft__sent *end;	    /* a SIGCHLD for its parent */
-	weft_scope_t *scope;	    /* its function's; NULL: that has not begun, or has ended */
+	weft_scope_t *scope;	    /* the scope of its function; NULL: the function has not begun, or has ended */
 	struct weft__node *lives;   /* the end of the pipe that it holds; NULL: it has ended */
 	struct weft__node *watched; /* the other end */
 	int fds[3];
-	char **argv; /* behind it, with the strings */
+	char **argv; /* allocated behind this struct, with the strings */
 };
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
@@ -81,9 +81,9 @@ int weft__world_program(const char *name, weft_world_main_t *main, weft_fn_t *ke
 	return 0;
 }
 
-/* ---- beginning --------------------------------------------------------------------------------------------------- */
+/* ---- the beginning of a process ---------------------------------------------------------------------------------- */
 
-/* With a copy of the arguments. */
+/* Copies the arguments, too. */
 static struct weft__process *make(char *const argv[])
 {
 	size_t count, bytes = 0, i;
@@ -104,7 +104,7 @@ static struct weft__process *make(char *const argv[])
 	return p;
 }
 
-/* Descriptors of the world are copied, as a real process has copies. 0 or a negative errno. */
+/* Copies descriptors of the world, because a real process has copies. 0 or a negative errno. */
 static int copy_descriptors(struct weft__world *world, struct weft__process *p, const int fds[3])
 {
 	struct weft__node *node;
@@ -134,7 +134,7 @@ static void close_descriptors(struct weft__process *p)
 			(void)weft__sim_close(p->fds[i]);
 }
 
-/* A pipe's ends, which have no numbers. */
+/* Opens a pipe whose ends have no numbers. */
 static int open_ends(struct weft__world *world, struct weft__process *p)
 {
 	int fds[2], error = weft__sim_pipe(fds);
@@ -170,7 +170,7 @@ static struct weft__process *with_index(struct weft__world *world, uint16_t inde
 	return p;
 }
 
-/* Of those that have not been waited for no two have one. 0 or a negative errno. */
+/* An index is unique among the processes that have not been waited for. 0 or a negative errno. */
 static int give_index(struct weft__world *world, struct weft__process *p)
 {
 	unsigned number = world->process_number;
@@ -218,7 +218,7 @@ pid_t weft__sim_spawn(char *const argv[], const int fds[3])
 	return p->number;
 }
 
-/* ---- its tasks --------------------------------------------------------------------------------------------------- */
+/* ---- the tasks of a process -------------------------------------------------------------------------------------- */
 
 bool weft__process_begins(struct weft__process *p, weft_scope_t *scope)
 {
@@ -283,7 +283,7 @@ pid_t weft__sim_process_here(struct weft__world *world)
 	return p ? p->number : 0;
 }
 
-/* ---- its parent -------------------------------------------------------------------------------------------------- */
+/* ---- the parent of a process ------------------------------------------------------------------------------------- */
 
 static struct weft__process **find(struct weft__world *world, pid_t number)
 {
@@ -310,7 +310,7 @@ int weft__sim_process_status(pid_t number, int *status)
 	struct weft__world *world = weft__world();
 	struct weft__process **at = world ? find(world, number) : NULL, *p = at ? *at : NULL;
 
-	/* Somebody else has waited for it meanwhile, or its end has not arrived. */
+	/* Another waiter has reaped it meanwhile, or its end has not arrived. */
 	if (!p || p->lives)
 		return -ECHILD;
 	if (status)
@@ -369,7 +369,7 @@ void weft__sim_processes_crash(struct weft__world *world, unsigned host)
 			kill_one(p, SIGKILL);
 }
 
-/* The world ends. All tasks have, and nodes are freed after this. */
+/* The world ends. All tasks have ended, and nodes are freed after this. */
 void weft__sim_processes_free(struct weft__world *world)
 {
 	struct weft__process *p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Signals of the simulated world. A process has what it was sent and has not taken; a host's own program, which is the
- * tasks that belong to no process, is one, too. weft_sigwait waits at a descriptor, as it does for real signals.
+ * Signals of the simulated world. Each process has a list of pending signals, and so has a host's own program, to which
+ * the tasks without a process belong. weft_sigwait waits at a descriptor, as it does for real signals.
  */
 #define _GNU_SOURCE
 #include "io/sim.h"
@@ -43,7 +43,7 @@ static void stir(struct weft__world *world, unsigned host, uint16_t process, int
 			weft__node_stir(node, WEFT__IN);
 }
 
-/* As the kernel does it: of those below SIGRTMIN a second one is not kept. */
+/* Like the kernel, keeps at most one pending signal of each number below SIGRTMIN. */
 void weft__sim_send(struct weft__world *world, unsigned host, uint16_t process, struct weft__sent *sent)
 {
 	struct weft__sent **at = weft__sim_sent(world, host, process);
@@ -107,7 +107,7 @@ int weft__sim_signal_fd(const sigset_t *signals)
 	return weft__node_describe(world, node);
 }
 
-/* The one with the lowest number, and of these the first; NULL: there is none. */
+/* The oldest signal with the lowest number; NULL: there is none. */
 static struct weft__sent **next_of(struct weft__world *world, const struct weft__node *node)
 {
 	struct weft__sent **at = weft__sim_sent(world, node->host, node->process), **next = NULL;

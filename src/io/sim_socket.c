@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Making sockets and pipes of the simulated world: addresses and names, binding, connections that begin. */
+/* Making sockets and pipes of the simulated world: addresses and names, binding, the beginning of connections. */
 #define _GNU_SOURCE
 #include "io/sim.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-#define REPEAT 1000000000ull /* nanoseconds until a request for a connection is sent again; then twice as long */
+#define REPEAT 1000000000ull /* nanoseconds until a connection request is sent again; doubles each time */
 
 enum {
 	FIRST_ADDRESS = 0x0a000001, /* 10.0.0.1 */
@@ -137,7 +137,7 @@ static bool same_name(const struct weft__spot *a, const struct weft__spot *b)
 	return a->length == b->length && !memcmp(a->name, b->name, a->length);
 }
 
-/* Would both be meant by one address? */
+/* Can one address refer to both? */
 static bool overlap(const struct weft__spot *a, const struct weft__spot *b)
 {
 	if (a->is_unix != b->is_unix || a->host != b->host)
@@ -188,7 +188,7 @@ int weft__sim_bind_any(struct weft__world *world, struct weft__node *node)
 	return bind_to(world, node, &any);
 }
 
-/* Of several that share an address the seed chooses. */
+/* If several nodes share an address the seed chooses. */
 struct weft__node *weft__sim_find(struct weft__world *world, const struct weft__spot *spot, enum weft__node_kind kind)
 {
 	struct weft__node *node, *found = NULL;
@@ -219,7 +219,7 @@ static void join(struct weft__node *a, struct weft__node *b)
 	b->far = a->host;
 }
 
-/* A connection goes into the listener's queue. 0, or a negative errno. */
+/* Adds a connection to the listener's queue. 0, or a negative errno. */
 static int admit(struct weft__world *world, struct weft__node *client, struct weft__node *listener)
 {
 	struct weft__node *server = weft__node_new(world, WEFT__CONNECTED), **end;
@@ -262,8 +262,8 @@ static void send_request(struct weft__world *world, struct weft__node *node)
 	node->retry_at = weft__world_now(world) + (REPEAT << node->tries++);
 }
 
-/* The request has arrived. A full queue drops it, and it will be sent again; a Unix socket waits for room, which the
- * next accept makes. */
+/* The request has arrived. A full queue drops it, and it will be sent again; on a Unix socket the connect waits for
+ * room, which the next accept makes. */
 static void answer(struct weft__world *world, struct weft__node *node, struct weft__node **waits_for)
 {
 	struct weft__node *listener = weft__sim_find(world, &node->remote, WEFT__LISTENER);
@@ -414,7 +414,7 @@ int weft__sim_socket(int domain, int type)
 	return node ? weft__node_describe(world, node) : -ENOMEM;
 }
 
-/* Takes over both. */
+/* Takes ownership of both nodes. */
 static int describe_both(struct weft__world *world, struct weft__node *a, struct weft__node *b, int fds[2])
 {
 	int second;

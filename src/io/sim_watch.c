@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Changes of the simulated files, as inotify tells of them. A watcher is what the descriptor of weft_file_watch_open
- * stands for: files that it watches, and changes that nobody has read yet. Files tell all watchers of the world; a
- * world without watchers pays one test for that.
+ * Changes of the simulated files, as inotify reports them. The descriptor of weft_file_watch_open refers to a watcher:
+ * the files that it watches, and the unread changes. Files report to all watchers of the world; without watchers this
+ * costs one test.
  */
 #define _GNU_SOURCE
 #include "io/sim.h"
@@ -12,8 +12,8 @@
 #include <sys/inotify.h>
 
 enum {
-	WAITING_MOST = 16384, /* as /proc/sys/fs/inotify/max_queued_events */
-	/* These bits of weft_file_watch_add's argument are no events. */
+	WAITING_MOST = 16384, /* like /proc/sys/fs/inotify/max_queued_events */
+	/* Bits of weft_file_watch_add's argument that are not events. */
 	FLAGS = (int)(IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK | IN_MASK_ADD | IN_ONESHOT | 0x10000000),
 	MASK_CREATE = 0x10000000, /* IN_MASK_CREATE, which older headers lack */
 };
@@ -22,7 +22,7 @@ struct watched {
 	struct watched *next;
 	const struct weft__inode *inode;
 	int number;
-	uint32_t events; /* and IN_EXCL_UNLINK, IN_ONESHOT */
+	uint32_t events; /* with IN_EXCL_UNLINK, IN_ONESHOT */
 };
 
 struct waiting {
@@ -34,13 +34,13 @@ struct weft__watcher {
 	struct weft__watcher *next, **link;
 	struct weft__node *node;
 	struct watched *files;
-	struct waiting *first, *last; /* last: if there is a first */
+	struct waiting *first, *last; /* `last` is valid if there is a first */
 	size_t count;
-	bool lost; /* IN_Q_OVERFLOW comes behind what waits, and nothing is added before it has been read */
-	int given; /* the number that was given last */
+	bool lost; /* IN_Q_OVERFLOW follows the queued events, and nothing is added before it has been read */
+	int given; /* the last number that was assigned */
 };
 
-/* ---- what waits to be read --------------------------------------------------------------------------------------- */
+/* ---- the queue of unread events ---------------------------------------------------------------------------------- */
 
 static bool is_equal(const struct waiting *a, const struct inotify_event *event, const char *name)
 {
@@ -53,7 +53,7 @@ static void add(struct weft__watcher *w, const struct inotify_event *event, cons
 	const size_t length = strlen(name), unit = sizeof *event, room = length ? (length / unit + 1) * unit : 0;
 	struct waiting *new;
 
-	/* The kernel compares with the last one alone. */
+	/* The kernel compares only with the last event. */
 	if (w->lost || (w->first && !WEFT_CANARY(watchers_merge_nothing) && is_equal(w->last, event, name)))
 		return;
 	new = w->count < WAITING_MOST ? calloc(1, sizeof *new + room) : NULL;
@@ -113,7 +113,7 @@ static void watch_no_more(struct weft__watcher *w, struct watched **link)
 	add(w, &ignored, "");
 }
 
-/* `name`: of the entry, in a directory that is watched; NULL: the file itself is. */
+/* `name`: of the entry, in a watched directory; NULL: the file itself is watched. */
 static void tell_one(struct weft__watcher *w, struct watched **link, const char *name, uint32_t events, uint32_t cookie)
 {
 	const struct watched *file = *link;
@@ -128,7 +128,7 @@ static void tell_one(struct weft__watcher *w, struct watched **link, const char 
 		watch_no_more(w, link);
 }
 
-/* The link of the next file; the list may have become shorter. */
+/* The link of the next file; tell_one may have removed `file`. */
 static struct watched **after(struct watched **link, const struct watched *file)
 {
 	return *link == file ? &(*link)->next : link;
@@ -168,7 +168,7 @@ void weft__sim_tell(struct weft__world *world, const struct weft__inode *inode, 
 	const bool directory = !(events & (IN_DELETE_SELF | IN_MOVE_SELF | IN_ATTRIB));
 	struct weft__watcher *w;
 
-	/* The end and the move of a directory itself are told without IN_ISDIR. */
+	/* IN_DELETE_SELF and IN_MOVE_SELF of a directory are reported without IN_ISDIR. */
 	if (weft__sim_is_directory(inode) && !(events & (IN_DELETE_SELF | IN_MOVE_SELF)))
 		events |= IN_ISDIR;
 	for (w = world->watchers; w; w = w->next) {
