@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Connecting to a name that has several addresses, as RFC 8305 says: families alternate; the next attempt begins when
- * the one before it has failed, or after 250 ms; the first socket that is connected wins, and the others are closed. So
- * an address from which nothing comes back costs a quarter of a second, not the caller's deadline.
+ * Connecting to a name that has several addresses, as in RFC 8305: families alternate; the next attempt begins when the
+ * attempt before it has failed, or after 250 ms; the first socket that is connected wins, and the rest are closed. So
+ * an address that does not answer costs a quarter of a second, not the time until the caller's deadline.
  *
  * The task waits for one descriptor: an epoll set of the sockets that are connecting, on either back end.
  */
@@ -15,7 +15,7 @@
 
 enum { DELAY = 250000000 }; /* nanoseconds between attempts */
 
-/* The first address keeps its place; after it the families take turns while both have some. */
+/* The first address keeps its position; after it the families alternate while both have addresses. */
 static void interleave(weft_address_t *addresses, int count)
 {
 	weft_address_t other;
@@ -47,7 +47,7 @@ bool weft__dial_begin(struct weft__dial *d, weft_address_t *addresses, int count
 	return d->set >= 0;
 }
 
-/* Why an address cannot be reached says less than why one that can be did not accept. */
+/* Prefers the error of an address that was reached to the error of an unreachable address. */
 static void note_error(struct weft__dial *d, int error)
 {
 	bool is_vague = error == -ENETUNREACH || error == -EADDRNOTAVAIL || error == -EAFNOSUPPORT;
@@ -65,7 +65,7 @@ static void fail(struct weft__dial *d, int i, int error)
 	d->next = 0;
 }
 
-/* 0: it has begun, or failed. 1: it is connected. */
+/* 0: the attempt has begun, or failed. 1: it is connected. */
 static int attempt(struct weft__dial *d, int i)
 {
 	const weft_address_t *a = &d->addresses[i];
@@ -92,7 +92,7 @@ static int attempt(struct weft__dial *d, int i)
 	return 0;
 }
 
-/* Sockets of which something is known. The number of one that is connected; -1: none is yet. */
+/* Takes the results of attempts. Returns the index of a connected socket; -1: none is connected. */
 static int collect(struct weft__dial *d)
 {
 	struct epoll_event events[WEFT__DIAL_MOST];
@@ -110,7 +110,7 @@ static int collect(struct weft__dial *d)
 	return -1;
 }
 
-/* Closes all but the winner, if there is one. */
+/* Closes all sockets except the winner, if there is one. */
 static int end(struct weft__dial *d, int winner, int result)
 {
 	int i;
@@ -154,7 +154,7 @@ int weft__dial_step(struct weft__dial *d, int waited)
 	bool in_io = w && w->in_io;
 	int result;
 
-	/* The calls below are libc's, also where libweft-posix.so stands before libc. */
+	/* The calls below are libc's, even if libweft-posix.so interposes them. */
 	if (w)
 		w->in_io = true;
 	result = step(d, waited);

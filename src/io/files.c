@@ -87,8 +87,8 @@ static bool is_reader(const weft_io_t *io)
 	return (io->flags & O_ACCMODE) == O_RDONLY;
 }
 
-/* Returns true if a writer has opened the FIFO since `fd` was opened. tee tells an empty FIFO that has a writer from
- * one that has none, and takes no bytes. */
+/* Returns true if a writer has opened the FIFO since `fd` was opened. tee distinguishes an empty FIFO with a writer
+ * from an empty FIFO without a writer, and consumes no bytes. */
 static bool has_writer(int fd)
 {
 	int scratch[2];
@@ -105,7 +105,7 @@ static bool has_writer(int fd)
 	return n > 0;
 }
 
-/* The mode is what the caller asked for. */
+/* Sets the mode that the caller asked for. */
 static int64_t finish_opening(const weft_io_t *io, int fd)
 {
 	(void)fcntl(fd, F_SETFL, io->flags);
@@ -119,7 +119,7 @@ static bool is_fifo(int fd)
 	return !fstat(fd, &status) && S_ISFIFO(status.st_mode);
 }
 
-/* The descriptor; -EAGAIN: there is no writer yet. */
+/* Returns the descriptor; -EAGAIN: there is no writer yet. */
 static int64_t opened_fifo(weft_io_t *io, int fd)
 {
 	if (is_reader(io) && !has_writer(fd)) {
@@ -154,7 +154,7 @@ static int64_t find_fifo(weft_io_t *io)
 		result = open_fifo(io);
 	if (result != -ENOENT)
 		return result;
-	/* There is no /proc, or it is no FIFO any more. */
+	/* There is no /proc, or the path now refers to another kind of file. */
 	weft__open_abandon(io);
 	return open_plainly(io);
 }
@@ -168,7 +168,7 @@ static int64_t open_first(weft_io_t *io)
 		return open_plainly(io);
 	if (S_ISFIFO(status.st_mode) && !(io->flags & O_CREAT && io->flags & O_EXCL))
 		return find_fifo(io);
-	/* A device may take O_NONBLOCK for more than a wish not to wait. */
+	/* A device may give O_NONBLOCK an additional meaning. */
 	if (!S_ISREG(status.st_mode))
 		return open_plainly(io);
 	fd = open_again(io->fd, io->data, io->flags | O_NONBLOCK, (mode_t)io->length);

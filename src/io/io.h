@@ -273,7 +273,7 @@ int weft__io_here(weft_io_t *io) WEFT__HIDDEN;
 extern const struct weft__kind {
 	const char *what; /* for weft_dump: "read" */
 	uint8_t way;	  /* directions that an operation waits for; 0: it does not wait, it blocks */
-	bool names;	  /* it is about a path, and `fd` is a directory, or AT_FDCWD */
+	bool names;	  /* it takes a path, and `fd` is a directory, or AT_FDCWD */
 } weft__kinds[WEFT_IO_KINDS] WEFT__HIDDEN;
 
 /* An unknown kind has the properties of kind 0. */

@@ -20,8 +20,9 @@
 
 enum { LOCK_TRIES = 100 }; /* milliseconds */
 
-/* How the caller's back end likes descriptors: epoll's calls must not block, io_uring waits only for those that do. The
- * flag, O_NONBLOCK or SOCK_NONBLOCK; or a negative errno: there is no back end, and none could be made. */
+/* The mode that the caller's back end needs: epoll's descriptors must not block, and io_uring waits only for
+ * descriptors that block. Returns the flag, O_NONBLOCK or SOCK_NONBLOCK, or 0; a negative errno: no back end could be
+ * made. */
 static int mode(int flag)
 {
 	struct weft__loop *loop;
@@ -120,7 +121,7 @@ bool weft__unix_address(const char *name, weft_address_t *address)
 	return true;
 }
 
-/* "fe80::1%eth0", or "%2" for the second interface. */
+/* Reads "fe80::1%eth0", or "%2" for the second interface. */
 static bool read_v6(const char *name, struct sockaddr_in6 *v6)
 {
 	char digits[INET6_ADDRSTRLEN], *end;
@@ -168,7 +169,7 @@ static void set_option(int fd, int level, int option, int value)
 
 /* ---- a Unix socket's file ---------------------------------------------------------------------------------------- */
 
-/* Or a negative errno. */
+/* Returns a descriptor or a negative errno. */
 static int open_in(int directory, const char *name, int flags)
 {
 	int fd;
@@ -179,8 +180,8 @@ static int open_in(int directory, const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The directory of a path, locked: processes that replace sockets in it exclude each other. *name: the path's last
- * part. A negative errno: -EADDRINUSE if another holds the lock for long. */
+/* Opens and locks the directory of a path: processes that replace sockets in it exclude each other. *name: the path's
+ * last part. A negative errno: -EADDRINUSE if another process holds the lock for long. */
 static int lock_directory(const char *path, const char **name)
 {
 	const struct timespec pause = {0, 1000000};
@@ -206,9 +207,9 @@ static int lock_directory(const char *path, const char **name)
 }
 
 /*
- * Is this file, an O_PATH descriptor, a socket that no process has? A datagram socket that connects to it tells, and no
- * server notices: ECONNREFUSED means that no socket is bound there; a bound stream socket, whether or not it listens
- * yet, gives EPROTOTYPE. 0: it is stale.
+ * Is this file, an O_PATH descriptor, a socket that no process has bound? A connect of a datagram socket tests that,
+ * unnoticed by a server: ECONNREFUSED means that no socket is bound there; a bound stream socket, even before it
+ * listens, gives EPROTOTYPE. 0: it is stale.
  */
 static int check_stale(int file)
 {
@@ -235,8 +236,8 @@ static int status_of(int directory, const char *name, int flags, struct stat *st
 	return failed ? -errno : 0;
 }
 
-/* A program that takes no lock may have put its own socket there meanwhile. So the file is renamed first; if it is not
- * the one that was stale, it gets its name back. */
+/* A program that does not lock may have bound its own socket there meanwhile. So the file is renamed first; if it is
+ * not the stale file, it gets its name back. */
 static int remove_file(int directory, const char *name, const struct stat *stale)
 {
 	struct stat status;
@@ -254,7 +255,7 @@ static int remove_file(int directory, const char *name, const struct stat *stale
 	return error;
 }
 
-/* 0: the name is free, or was for a moment. */
+/* 0: the name is free, or was free for a moment. */
 static int remove_stale(const char *path)
 {
 	const char *name;
@@ -263,7 +264,7 @@ static int remove_stale(const char *path)
 
 	if (directory < 0)
 		return directory;
-	/* While it is open no other file has its inode's number. */
+	/* While it is open no other file can get its inode number. */
 	file = open_in(directory, name, O_PATH | O_NOFOLLOW);
 	error = file >= 0 || file == -ENOENT ? 0 : file;
 	if (file >= 0) {
@@ -303,7 +304,7 @@ static int listen_at(const weft_address_t *address, int backlog, unsigned flags)
 	if (fd < 0)
 		return fd;
 	if (family != AF_UNIX) {
-		/* Of datagrams, it would let another program take the port. */
+		/* For datagrams, SO_REUSEADDR would let another program take the port. */
 		set_option(fd, SOL_SOCKET, SO_REUSEADDR, !datagrams);
 		set_option(fd, SOL_SOCKET, SO_REUSEPORT, !!(flags & WEFT_LISTEN_SHARED));
 	}
@@ -334,7 +335,7 @@ int weft_listen(const char *address, unsigned port, int backlog, unsigned flags)
 	fd = listen_at(&at, backlog, flags);
 	if (address || (fd != -EAFNOSUPPORT && fd != -EADDRNOTAVAIL))
 		return fd;
-	/* Without IPv6. */
+	/* The system has no IPv6. */
 	(void)weft__number_address("0.0.0.0", port, &at);
 	return listen_at(&at, backlog, flags);
 }
@@ -397,7 +398,7 @@ static int unix_text(const struct sockaddr_un *un, size_t length, char *text, si
 	return (int)length;
 }
 
-/* ":80" behind the address. */
+/* The address, with the port as ":80" behind it. */
 static int internet_text(const struct sockaddr *address, char *text, size_t size)
 {
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;

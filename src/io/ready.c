@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Readiness as a case of weft_select. Each case is an operation of its own, WEFT_IO_POLL, whose waiter nobody waits
- * for: it is parked at once, and the end of the operation claims the waiter of the select.
+ * Readiness as a case of weft_select. Each case is an operation of its own, WEFT_IO_POLL, and no task waits for its
+ * waiter: that is parked at once, and the end of the operation claims the waiter of the select.
  *
- * The operation lies in the frame that selects. When its waiter has been claimed by the loop, `fired` is to run, or
- * runs, in another thread, so the select waits until `fired` has set WEFT__WOKEN, its last access to the operation. If
+ * The operation's record is in the frame that selects. After the loop has claimed its waiter, `fired` will run, or runs,
+ * in another thread, so the select waits until `fired` has set WEFT__WOKEN, its last access to the operation. If
  * `fired` has claimed the select's waiter as well, the select cannot return before that waiter is completed. When the
  * select claims the operation's waiter itself, `fired` never runs, and the back end withdraws the operation as it does
  * for a cancelled task.
@@ -71,7 +71,7 @@ static bool was_woken(weft_waiter_t *w)
 	return __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) & WEFT__WOKEN;
 }
 
-/* The number of descriptors, the eventfd's included. */
+/* Fills `fds`. Returns the number of descriptors, including the eventfd. */
 static nfds_t list_descriptors(const weft_readiness_t *r, int wake, struct pollfd *fds)
 {
 	nfds_t count = 0;
@@ -83,7 +83,7 @@ static nfds_t list_descriptors(const weft_readiness_t *r, int wake, struct pollf
 	return count;
 }
 
-/* The first that is ready, with its status; NULL: none. */
+/* The first case that is ready, with its status; NULL: none is. */
 static weft_readiness_t *first_ready(weft_readiness_t *r, const struct pollfd *fds)
 {
 	nfds_t i = 1;
@@ -100,7 +100,7 @@ static weft_readiness_t *first_ready(weft_readiness_t *r, const struct pollfd *f
 	return NULL;
 }
 
-/* NULL: woken, or nothing yet. */
+/* NULL: woken, or no case is ready. */
 static weft_readiness_t *poll_once(weft_readiness_t *list, int wake, uint64_t until)
 {
 	struct pollfd fds[WEFT_CASES + 1];
@@ -117,7 +117,7 @@ static void poll_until_woken(weft_readiness_t *list, weft_waiter_t *w, int wake,
 
 	while (!was_woken(w)) {
 		ready = poll_once(list, wake, until);
-		/* If the claim fails another one has succeeded, and wakes this thread. */
+		/* If the claim fails another thread has claimed the waiter, and wakes this thread. */
 		if (ready ? weft_waiter_claim(w, ready->base.index)
 			  : until != WEFT_NEVER && weft__clock() >= until && weft_waiter_claim(w, -ETIMEDOUT))
 			return;

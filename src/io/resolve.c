@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Names. With c-ares each look-up is a channel of its own, which one thread at a time uses:
+ * Looking up names. With c-ares each look-up has a channel of its own, which one thread at a time uses:
  *
- *   where            what                                                          function
+ *   in               step                                                          function
  *   a helper thread  reads resolv.conf and the hosts file, sends the questions     weft__resolve_call
  *   the task         waits for the channel's sockets, its next time-out, and the   weft_resolve_until
  *                    task's own deadline
- *   a system stack   reads an answer, or asks again, or asks another server; the   weft__resolve_go_on
- *                    same ends the channel
+ *   a system stack   reads an answer, or repeats a question, or asks another       weft__resolve_go_on
+ *                    server; also ends the channel
  *
- * A look-up that ends early closes its sockets, and nothing is left that could write into its caller's memory. No
+ * A look-up that ends early closes its sockets, and nothing remains that could write into its caller's memory. No
  * thread is held while servers are slow: a thousand look-ups wait in one worker.
  *
  * Rejected: one channel for all look-ups. c-ares reads the hosts file inside of each call, so a lock around the channel
  * would be held during reads of files; and a single question of a channel cannot be withdrawn.
  *
- * libcares is used if it is there at the first look-up (dlopen), so that programs need not be linked with it; its
- * header only when this is compiled. Without either, getaddrinfo does the whole look-up on the helper thread.
+ * libcares is used if dlopen finds it at the first look-up, so that programs need not be linked with it; its header is
+ * needed only to compile this file. Without either, getaddrinfo does the whole look-up on the helper thread.
  */
 #define _GNU_SOURCE
 #include "io/io.h"
@@ -44,7 +44,7 @@ int weft__port_of(const char *service, unsigned *port)
 	return number > UINT16_MAX ? -EINVAL : 0;
 }
 
-/* A port's number or a service's name. Libraries differ in what they make of "80x" and "99999". */
+/* A port's number or a service's name. Libraries differ in their results for "80x" and "99999". */
 static int find_port(const struct weft__resolve *what, unsigned *port)
 {
 	int error = weft__port_of(what->service, port);
@@ -91,7 +91,7 @@ static int64_t ask_libc(const struct weft__resolve *what, unsigned port)
 	snprintf(number, sizeof number, "%u", port);
 	code = getaddrinfo(what->name, service, &wanted, &list);
 
-	/* AI_ADDRCONFIG finds nothing for "::1" where only the loopback has IPv6. */
+	/* With AI_ADDRCONFIG, "::1" is not found if only the loopback has IPv6. */
 	if (code == EAI_NONAME || code == EAI_ADDRFAMILY) {
 		wanted.ai_flags = 0;
 		code = getaddrinfo(what->name, service, &wanted, &list);
@@ -114,14 +114,14 @@ static int64_t ask_libc(const struct weft__resolve *what, unsigned port)
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* A channel, and the one question that it has. */
+/* A channel, and its only question. */
 struct lookup {
 	ares_channel channel;
-	struct weft__resolve *what; /* NULL: the caller has got its result; see weft__resolve_go_on */
-	unsigned port;		    /* of the service */
+	struct weft__resolve *what; /* NULL: the caller has its result; see weft__resolve_go_on */
+	unsigned port;		    /* the service's port */
 	int set;		    /* an epoll set of the channel's sockets, if it has several; else -1 */
 	bool answered;
-	int64_t result; /* if it is answered */
+	int64_t result; /* valid if `answered` */
 };
 
 static struct {
@@ -213,7 +213,8 @@ static int64_t copy_addresses(const struct lookup *l, const struct ares_addrinfo
 	return to - l->what->addresses;
 }
 
-/* Called by c-ares, once: also when the channel ends before the answer, or between addresses of IPv4 and of IPv6. */
+/* Called by c-ares exactly once, even if the channel ends before the answer, or between addresses of IPv4 and of
+ * IPv6. */
 static void answer(void *argument, int status, int timeouts, struct ares_addrinfo *found)
 {
 	struct lookup *l = argument;
@@ -227,8 +228,8 @@ static void answer(void *argument, int status, int timeouts, struct ares_addrinf
 		ares.freeaddrinfo(found);
 }
 
-/* The patience of newer versions of c-ares, 14 seconds in all, since that of the older ones is 75. RES_OPTIONS says
- * something else, "retrans:5000 retry:4". */
+/* Uses the time-out of newer versions of c-ares, 14 seconds in all; older versions have 75. RES_OPTIONS overrides it,
+ * for example "retrans:5000 retry:4". */
 static int64_t open_channel(struct lookup *l)
 {
 	const int mask = getenv("RES_OPTIONS") ? 0 : ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES;
@@ -263,13 +264,13 @@ static void end(struct weft__resolve *what, int64_t result)
 	free(l);
 }
 
-/* ARES_GETSOCK_READABLE and its kin shift an int into its sign. */
+/* The macros ARES_GETSOCK_READABLE and _WRITABLE shift an int into its sign. */
 static uint32_t events_of(unsigned bits, unsigned i)
 {
 	return (bits >> i & 1 ? POLLIN : 0) | (bits >> (i + ARES_GETSOCK_MAXNUM) & 1 ? POLLOUT : 0);
 }
 
-/* Several sockets: a second server was asked, or a long answer comes by TCP. */
+/* There are several sockets if a second server was asked, or if a long answer comes by TCP. */
 static int gather(struct lookup *l, const ares_socket_t *sockets, unsigned bits)
 {
 	struct epoll_event event;
@@ -284,7 +285,7 @@ static int gather(struct lookup *l, const ares_socket_t *sockets, unsigned bits)
 	return l->set >= 0 ? l->set : -errno;
 }
 
-/* What the task is to wait for; a negative errno: there is nothing. */
+/* The descriptor that the task is to wait for; a negative errno: there is none. */
 static int socket_of(struct lookup *l, int *events)
 {
 	ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
@@ -304,7 +305,7 @@ static int socket_of(struct lookup *l, int *events)
 	return only;
 }
 
-/* When c-ares wants to be asked again, or the deadline. A microsecond later: its clock may be coarser. */
+/* The time of c-ares' next time-out, plus a microsecond because its clock may be coarser; or the deadline. */
 static uint64_t wait_until(struct lookup *l, uint64_t deadline)
 {
 	struct timeval time, *left = ares.timeout(l->channel, NULL, &time);
@@ -316,7 +317,7 @@ static uint64_t wait_until(struct lookup *l, uint64_t deadline)
 	return until < deadline ? until : deadline;
 }
 
-/* The end, or the next wait. */
+/* Ends the look-up, or sets up its next wait. */
 static void prepare_wait(struct weft__resolve *what)
 {
 	struct lookup *l = what->lookup;
@@ -373,7 +374,7 @@ static void process_set(struct lookup *l)
 	close_set(l);
 }
 
-/* What the wait returned: events, or why there are none. Also then an answer may have come by now, which counts. */
+/* `what->events` is the result of the wait. Even after an error an answer may have come, which is used. */
 static void process_wait(struct weft__resolve *what)
 {
 	struct lookup *l = what->lookup;
@@ -398,10 +399,10 @@ void *weft__resolve_go_on(void *argument)
 	struct lookup *l = what->lookup;
 	bool in_io = w && w->in_io;
 
-	/* What c-ares calls is libc's, also where weft/posix.h's functions stand before them. */
+	/* c-ares must call libc's functions, even if weft/posix.h's functions interpose them. */
 	if (w)
 		w->in_io = true;
-	l->what = what; /* the task's frame, wherever that is now */
+	l->what = what; /* the task's frame, which may have moved */
 	process_wait(what);
 	if (!l->answered && is_too_late(what))
 		end(what, what->events);
@@ -432,7 +433,7 @@ void *weft__resolve_go_on(void *argument)
 }
 #endif
 
-/* ---- which ------------------------------------------------------------------------------------------------------- */
+/* ---- the choice of a resolver ------------------------------------------------------------------------------------ */
 
 /* An address in digits, or -EAGAIN. */
 static int64_t read_address(const struct weft__resolve *what, unsigned port)
@@ -472,7 +473,7 @@ int64_t weft__resolve_call(void *argument)
 		result = read_address(what, port);
 	if (result != -EAGAIN)
 		return result;
-	/* Without a name getaddrinfo finds the addresses to listen at, or of this machine: it asks nobody. */
+	/* Without a name getaddrinfo returns addresses to listen at, or of this machine: it asks no server. */
 	if (!what->name || is_forced("libc"))
 		return ask_libc(what, port);
 	if (has_ares())

@@ -2,9 +2,9 @@
 /*
  * Files of the simulated world. A file has the content that programs see (`seen`), the content on the disk (`kept`),
  * and the changes in between, in their order: a sync applies them to `kept`. When its host crashes, `seen` becomes
- * `kept` with some of the changes, whole or in part. A new file is certainly on the disk after a sync; before that the seed
- * decides. A path is a name, which need not be in a directory: a directory is a file that lists the names that begin
- * with its own name.
+ * `kept` with some of the changes, whole or in part. A new file is certainly on the disk after a sync; before that the
+ * seed decides. A path is a name, which need not be in a directory: a directory is a file that lists the names that
+ * begin with its own name.
  *
  * Renamed and removed names are in a journal, like ext4's: a sync of any file commits all names of its host. A crash
  * keeps the oldest uncommitted changes, as many as the seed says, and undoes the rest.

@@ -22,7 +22,7 @@
 
 #include "internal/libc.h"
 
-/* Milliseconds after which a thread looks whether its descriptor has been closed, if nobody can tell it. */
+/* Milliseconds after which a thread checks whether its descriptor has been closed, if no event reports that. */
 enum { SLICE = 5 };
 enum { PARTS = 8 };
 
@@ -44,7 +44,7 @@ _Static_assert(WEFT_IO_KINDS == 1
 	       "an operation is missing in io/kinds.def");
 #undef KIND
 
-/* An error, or the other side's end, comes in both. */
+/* An error, or the peer's end, comes in both directions. */
 uint8_t weft__polled_way(int events)
 {
 	uint8_t in = events & (POLLIN | POLLPRI | POLLRDHUP | POLLRDNORM | POLLRDBAND) ? WEFT__IN : 0;
@@ -74,7 +74,7 @@ int weft__poll_now(int fd, short events)
 	return p.revents & POLLNVAL ? -EBADF : p.revents;
 }
 
-/* It has begun: is it over? */
+/* The connect has begun: has it completed? */
 static int64_t connected(int fd)
 {
 	int error = 0, ready = weft__poll_now(fd, POLLOUT);
@@ -110,7 +110,7 @@ static int64_t poll_now(weft_io_t *io)
 	return result ? result : -EAGAIN;
 }
 
-/* Descriptors and credentials that come with bytes end the read, though there are more bytes. recvmsg tells of them. */
+/* Descriptors and credentials that come with bytes end the read, even if more bytes are there. recvmsg reports them. */
 static int64_t receive_unix(weft_io_t *io)
 {
 	struct iovec part = {io->data, io->length};
@@ -133,8 +133,8 @@ bool weft__is_tcp(int fd)
 	return weft__socket_option(fd, SO_PROTOCOL) == IPPROTO_TCP;
 }
 
-/* A receive that goes on after a part; io->offset is how much has come. The kernel waits for all of a peek at TCP's
- * connections alone. */
+/* Must the receive continue after a part? io->offset counts the received bytes. Only for TCP does the kernel wait for
+ * all bytes of a peek. */
 static bool wants_all(const weft_io_t *io, int nature)
 {
 	if (io->flags & MSG_OOB || weft__io_does_not_wait(io))
@@ -156,7 +156,7 @@ bool weft__peek_is_over(int fd)
 	return events && (events != POLLPRI || !weft__is_at_mark(fd));
 }
 
-/* The parts from io->offset on: into `parts`, whose number is returned. *left: their bytes. */
+/* Copies the parts from io->offset on into `parts`, and returns their number. *left: their bytes. */
 static size_t parts_left(const weft_io_t *io, const struct msghdr *m, struct iovec *parts, size_t *left)
 {
 	size_t i, count = 0, skip = (size_t)io->offset;
@@ -194,8 +194,8 @@ bool weft__has_only_an_error(int fd)
 	return domain >= 0 && domain != AF_UNIX;
 }
 
-/* The next part. *more: it does not end the receive. All bytes, the other side's end, descriptors, and an urgent byte
- * that is next do. A peek has the beginning again. */
+/* Receives the next part. *more: the receive continues. All bytes, the peer's end, descriptors, and an urgent byte that
+ * is next end it. A peek starts from the beginning each time. */
 static int64_t receive_part(weft_io_t *io, struct msghdr *m, struct iovec *parts, bool *more)
 {
 	const bool again = weft__peeks_again(io->fd, io->flags), over = !again || weft__peek_is_over(io->fd);
@@ -205,7 +205,8 @@ static int64_t receive_part(weft_io_t *io, struct msghdr *m, struct iovec *parts
 
 	*more = false;
 	if (io->offset > 0 && weft__has_only_an_error(io->fd))
-		/* It stays for the next receive; weft__io_settle makes this result the bytes that have come. */
+		/* The error stays for the next receive; weft__io_settle replaces this result by the bytes that have
+		 * come. */
 		return -ECONNRESET;
 	if (again)
 		io->offset = 0;
@@ -246,7 +247,7 @@ static int64_t receive_all(weft_io_t *io)
 	return result;
 }
 
-/* Bytes of a read at a file's position that have been read already: see weft__io_read_cached. */
+/* The bytes that a read at the file's position has already read: see weft__io_read_cached. */
 static size_t read_before(const weft_io_t *io)
 {
 	return io->kind == WEFT_IO_READ && io->flags & MSG_WAITALL ? (size_t)(uintptr_t)io->more : 0;
@@ -307,7 +308,7 @@ static int64_t readv_or_writev(weft_io_t *io, int nature)
 				: preadv2(io->fd, io->data, count, io->offset, 0));
 }
 
-/* A sendfile to a socket cannot be told not to block, if the socket is one that does. A copy can. */
+/* sendfile to a socket in blocking mode has no flag against blocking. A copy is sent with MSG_DONTWAIT instead. */
 enum { COPIED = 65536 };
 
 static int64_t send_copy(const weft_io_t *io, char *copy, size_t most)
@@ -323,7 +324,7 @@ static int64_t send_copy(const weft_io_t *io, char *copy, size_t most)
 		sent = -errno;
 	if (offset && sent > 0)
 		*offset += sent;
-	/* The next call reads what was not sent again. */
+	/* The unsent bytes must be read again by the next call. */
 	if (!offset && sent < n && lseek(io->other, sent > 0 ? sent - n : -n, SEEK_CUR) < 0)
 		return -errno;
 	return sent;
@@ -341,8 +342,8 @@ __attribute__((noinline)) static int64_t send_by_copy(const weft_io_t *io)
 	return result;
 }
 
-/* A call without MSG_NOSIGNAL. A socket whose peer has gone raises no SIGPIPE: that would end the process. A call that
- * moved a part before it failed returns that part, and has raised the signal all the same. */
+/* These calls have no MSG_NOSIGNAL. A socket whose peer is gone must raise no SIGPIPE, which would end the process. A
+ * call that moved a part before it failed returns that part, but has raised the signal. */
 static __attribute__((noinline)) int64_t sendfile_or_splice(weft_io_t *io, size_t length)
 {
 	const int to = io->kind == WEFT_IO_SENDFILE ? io->fd : io->other;
@@ -361,7 +362,7 @@ static __attribute__((noinline)) int64_t sendfile_or_splice(weft_io_t *io, size_
 		     ? sendfile(io->fd, io->other, io->data, length)
 		     : splice(io->fd, NULL, io->other, NULL, length, (unsigned)io->flags | SPLICE_F_NONBLOCK);
 	result = result_of(result);
-	/* A pipe raises it, as always. */
+	/* A pipe still raises SIGPIPE. */
 	if ((result == -EPIPE || (result > 0 && (size_t)result < length)) && !is_pending &&
 	    sigtimedwait(&sigpipe, NULL, &none) == SIGPIPE && getsockopt(to, SOL_SOCKET, SO_TYPE, &type, &size))
 		(void)raise(SIGPIPE);
@@ -424,8 +425,8 @@ static int64_t attempt(weft_io_t *io, int nature)
 	}
 }
 
-/* The same terminal, as an open file of its own that does not block. -1: there is none. The other side of a terminal,
- * /dev/ptmx, is not opened, because that would make a new pair. */
+/* Opens the same terminal a second time, as a non-blocking file. -1: not a terminal. The master side, /dev/ptmx, is not
+ * opened, because that would make a new pair. */
 static int open_terminal(int fd, int access)
 {
 	const dev_t ptmx = makedev(5, 2);
@@ -451,8 +452,8 @@ int64_t weft__move_at_terminal(int fd, bool writes, const struct iovec *parts, i
 	return result;
 }
 
-/* Some files, pipes among them, have a read and a write that do not wait; for the others the result is -EOPNOTSUPP. No
- * other reader can take the bytes between a poll and this read. */
+/* Some files, pipes among them, support RWF_NOWAIT; for other files the result is -EOPNOTSUPP. With it no other reader
+ * can take the bytes between a poll and this read. */
 static int64_t attempt_without_waiting(const weft_io_t *io)
 {
 	bool writes = io->kind == WEFT_IO_WRITE || io->kind == WEFT_IO_WRITEV;
@@ -466,7 +467,7 @@ static int64_t attempt_without_waiting(const weft_io_t *io)
 							  : result;
 }
 
-/* A device that is ready may block at more bytes than surely go into it. */
+/* A ready device may block if it gets more than PIPE_BUF bytes. */
 static int64_t write_a_little(const weft_io_t *io, const struct iovec *parts, size_t count)
 {
 	size_t bytes = 0, some = 0;
@@ -478,7 +479,7 @@ static int64_t write_a_little(const weft_io_t *io, const struct iovec *parts, si
 	return result_of(write(io->fd, parts[0].iov_base, PIPE_BUF));
 }
 
-/* A device that is ready may block at the second part of a vector. A FIFO does not. */
+/* A ready device may block at the second part of a vector. A FIFO does not. */
 static int64_t read_first_part(const weft_io_t *io, const struct iovec *parts, size_t count)
 {
 	struct stat status;
@@ -500,7 +501,7 @@ static int64_t move_a_little(const weft_io_t *io)
 								     : write_a_little(io, parts, count);
 }
 
-/* An operation on a pipe or device that blocks. */
+/* An operation on a pipe or device in blocking mode. */
 static int64_t attempt_carefully(weft_io_t *io)
 {
 	int64_t result = io->kind <= WEFT_IO_WRITEV ? attempt_without_waiting(io) : -EOPNOTSUPP;
@@ -538,10 +539,10 @@ bool weft__io_has_no_event(const weft_io_t *io)
 {
 	const struct msghdr *m = io->data;
 
-	/* A connect that has begun is over when the socket is ready. */
+	/* A connect in progress completes when the socket is ready. */
 	if (io->kind == WEFT_IO_CONNECT)
 		return io->step == WEFT__NEW;
-	/* A socket is ready as long as some bytes of what a peek wants are there. */
+	/* A socket is ready as long as a part of the bytes that the peek waits for is there. */
 	if (io->kind == WEFT_IO_RECV || io->kind == WEFT_IO_RECVMSG)
 		return io->flags & MSG_PEEK && io->offset > 0;
 	return (io->kind == WEFT_IO_SENDMSG || io->kind == WEFT_IO_SENDMMSG) && m->msg_name &&
@@ -568,7 +569,7 @@ int64_t weft__io_attempt_unblocked(weft_io_t *io, int number, int nature)
 	return result;
 }
 
-/* Returns the result of a receive that ends because the socket is shut: 0 bytes, or one message that is empty. */
+/* Returns the result of a receive that ends because the socket is shut: 0 bytes, or one empty message. */
 static int64_t end_of_messages(const weft_io_t *io)
 {
 	struct msghdr *message = io->data;
@@ -609,7 +610,7 @@ bool weft__io_output_is_full(const weft_io_t *io)
 	return io->kind == WEFT_IO_SPLICE && weft__poll_now(io->fd, POLLIN) != 0;
 }
 
-/* How many bytes a read is to read, at most. */
+/* The most bytes that a read may return. */
 static size_t wanted(const weft_io_t *io)
 {
 	const size_t most = 0x7ffff000; /* by one system call */
@@ -621,7 +622,7 @@ static size_t wanted(const weft_io_t *io)
 	return bytes < most ? bytes : most;
 }
 
-/* A read of `bytes` bytes has ended there. Was it the end of the file? */
+/* A read of `bytes` bytes ended at this position. Is that the end of the file? */
 static bool is_at_end(const weft_io_t *io, int64_t bytes)
 {
 	int64_t place = io->offset < 0 ? lseek(io->fd, 0, SEEK_CUR) : io->offset + bytes;
@@ -675,9 +676,9 @@ static int milliseconds_until(uint64_t deadline)
 	return (deadline - now) / 1000000 < INT_MAX - 1 ? (int)((deadline - now) / 1000000) + 1 : INT_MAX;
 }
 
-/* Until the descriptor is ready for it, or the operation is to be tried again: see WEFT__FULL_AGAIN. 0, -ETIMEDOUT,
- * -ECANCELED, -errno. The second descriptor, if there is one, says
- * that some thread's descriptor has been closed: if it is another thread's, this one looks again a little later. */
+/* Waits until the descriptor is ready, or the operation is to be tried again: see WEFT__FULL_AGAIN. 0, -ETIMEDOUT,
+ * -ECANCELED, -errno. The second descriptor, if there is one, reports that a descriptor of some thread has been closed:
+ * if it is a different thread's, this thread looks again a little later. */
 static int wait_for(struct weft__loop *loop, const weft_io_t *io)
 {
 	const int ends = loop == &weft__outside ? weft__outside_ends() : -1;
@@ -716,7 +717,7 @@ static int thread_nature(int fd)
 											     : WEFT__BLOCKING_PIPE;
 }
 
-/* Is it a listener? If it is not, accept says so at once. */
+/* Is it a listener? If it is not, accept fails at once. */
 static bool listens(int fd)
 {
 	int value = 0;
@@ -725,7 +726,7 @@ static bool listens(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &size) && value;
 }
 
-/* What has no form that does not block is done only when the descriptor is ready. */
+/* Operations without a non-blocking form are done only when the descriptor is ready. */
 static int64_t attempt_in_thread(weft_io_t *io, int nature)
 {
 	int ready;
@@ -741,7 +742,7 @@ static int64_t attempt_in_thread(weft_io_t *io, int nature)
 	return weft__io_attempt(io, nature);
 }
 
-/* Between attempts of what no event announces. 0, -ETIMEDOUT, -ECANCELED. */
+/* Pauses between attempts of an operation without an event. 0, -ETIMEDOUT, -ECANCELED. */
 static int pause_for(struct weft__loop *loop, weft_io_t *io)
 {
 	uint64_t until = weft__clock() + weft__io_next_pause(&io->entry);
@@ -755,7 +756,7 @@ static int pause_for(struct weft__loop *loop, weft_io_t *io)
 	return weft__means_the_same(loop, io) ? 0 : -ECANCELED;
 }
 
-/* An open that would have waited: 0: it is to be tried again. -ETIMEDOUT, -ECANCELED. */
+/* Pauses an open that would have waited. 0: it is to be tried again. -ETIMEDOUT, -ECANCELED. */
 static int pause_opening(struct weft__loop *loop, weft_io_t *io)
 {
 	struct timespec at;
@@ -797,7 +798,7 @@ int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io)
 		result = weft__io_attempt_shut(io, nature);
 		if (result != -EAGAIN)
 			break;
-		/* A peek may have passed all data that are there (SO_PEEK_OFF): then poll has nothing new to say. */
+		/* A peek may have passed all present data (SO_PEEK_OFF): then poll does not report the next data. */
 		if (weft__io_has_no_event(io) || (was_ready && weft__io_looks_elsewhere(io)))
 			result = pause_for(loop, io);
 		else
