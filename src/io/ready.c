@@ -3,8 +3,8 @@
  * Readiness as a case of weft_select. Each case is an operation of its own, WEFT_IO_POLL, and no task waits for its
  * waiter: that is parked at once, and the end of the operation claims the waiter of the select.
  *
- * The operation's record is in the frame that selects. After the loop has claimed its waiter, `fired` will run, or runs,
- * in another thread, so the select waits until `fired` has set WEFT__WOKEN, its last access to the operation. If
+ * The operation's record is in the frame that selects. After the loop has claimed its waiter, `fired` will run, or
+ * runs, in another thread, so the select waits until `fired` has set WEFT__WOKEN, its last access to the operation. If
  * `fired` has claimed the select's waiter as well, the select cannot return before that waiter is completed. When the
  * select claims the operation's waiter itself, `fired` never runs, and the back end withdraws the operation as it does
  * for a cancelled task.
