@@ -24,7 +24,7 @@ void weft__mux_add(struct mux_stream *s)
 	m->streams = s;
 }
 
-/* The last one takes the buffers with it. */
+/* The last stream's end also frees the buffers. */
 void weft__mux_remove(struct mux_stream *s)
 {
 	struct mux *m = s->mux;
@@ -66,7 +66,7 @@ static void lose(struct mux *m, int error)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* False: nothing is left to send. */
+/* False: there is nothing to send. */
 static bool fill(struct mux *m)
 {
 	if (m->out_at < m->out.length)
@@ -77,7 +77,7 @@ static bool fill(struct mux *m)
 	return m->out.length;
 }
 
-/* A stream that encrypts takes a record as a whole, and a socket that is writable has room for it. */
+/* A TLS stream writes a record as a whole, for which a writable socket has room. */
 static ssize_t write_now(struct mux *m)
 {
 	struct stream *stream = &m->connection->stream;
@@ -134,7 +134,7 @@ void weft__mux_flush(struct mux *m)
 	}
 }
 
-/* GOAWAY is sent as far as the socket takes it. */
+/* Sends GOAWAY, as far as the socket takes it, and ends the connection. */
 static void terminate(struct mux *m, uint32_t code)
 {
 	NG(session_terminate_session)(m->session, code);
@@ -144,7 +144,7 @@ static void terminate(struct mux *m, uint32_t code)
 
 /* ---- receiving --------------------------------------------------------------------------------------------------- */
 
-/* Header blocks have as many frames as their limit needs, and some more. */
+/* Header blocks may have as many frames as their limit needs, and some more. */
 static bool is_patient(struct mux *m, unsigned type, unsigned flags, int32_t id)
 {
 	size_t most = H2_CONTINUATIONS + m->client->config.header_bytes / MUX_BLOCK;
@@ -169,7 +169,7 @@ static bool is_patient(struct mux *m, unsigned type, unsigned flags, int32_t id)
 	return weft__h2_spend_patience(&m->patience);
 }
 
-/* A code: why the connection must end. */
+/* Returns the code of the error for which the connection must end, or 0. */
 static uint32_t check_frames(struct mux *m, const char *at, const char *end)
 {
 	const uint8_t *f = m->frames.head;
@@ -198,7 +198,7 @@ static void feed(struct mux *m, size_t length)
 		weft__mux_flush(m);
 }
 
-/* Reads without waiting. -ETIMEDOUT: there is nothing. Not to be cancelled: what was read would be lost. */
+/* Reads without waiting. -ETIMEDOUT: there are no data. Cannot be cancelled, because the data would be lost. */
 static ssize_t read_now(struct mux *m)
 {
 	ssize_t n;
@@ -227,7 +227,8 @@ static void end_reading(void *mux)
 	m->reading = false;
 }
 
-/* Unlocks meanwhile. *n: what a read returned; if there was nothing it waits. 0, or why the wait ended. */
+/* Unlocks meanwhile. Reads, and waits if there are no data. *n: the result of the read. 0, or the error that ended the
+ * wait. */
 static int read_unlocked(struct mux *m, int events, uint64_t deadline, ssize_t *n)
 {
 	weft_defer(end_reading, m);
@@ -310,7 +311,7 @@ static struct mux_stream *stream_of(nghttp2_session *session, int32_t id)
 	return NG(session_get_stream_user_data)(session, id);
 }
 
-/* The stream fails, and the server is told. */
+/* Fails the stream, and resets it. */
 static void reset(struct mux_stream *s, int error, uint32_t code)
 {
 	weft__mux_fail(s, error);
@@ -351,7 +352,7 @@ static bool add_text(struct text *t, const uint8_t *data, size_t n, uint32_t *of
 	return weft__text_add(t, (const char *)data, n);
 }
 
-/* All heads of a response, and its trailer, must not have more bytes than the limit. */
+/* Adds a field. All heads of a response, with its trailer, must not exceed the limit. */
 static void note_field(struct mux_stream *s, const uint8_t *name, size_t length, const uint8_t *value,
 		       size_t value_length)
 {
@@ -370,7 +371,7 @@ static void note_field(struct mux_stream *s, const uint8_t *name, size_t length,
 		reset(s, -ENOMEM, NGHTTP2_INTERNAL_ERROR);
 }
 
-/* nghttp2 lets only :status pass, of three digits. */
+/* nghttp2 accepts only :status, with three digits. */
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t length,
 		     const uint8_t *value, size_t value_length, uint8_t flags, void *user)
 {
@@ -379,7 +380,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	(void)session;
 	(void)frame;
 	(void)flags;
-	if (!s || s->error) /* the rest is not kept */
+	if (!s || s->error) /* the stream has failed: the field is dropped */
 		return 0;
 	if (*name == ':')
 		s->incoming->status = (value[0] - '0') * 100 + (value[1] - '0') * 10 + (value[2] - '0');
@@ -388,7 +389,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	return 0;
 }
 
-/* nghttp2 would only ignore the field. */
+/* Fails the stream: nghttp2 would only ignore the field. */
 static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t length,
 			     const uint8_t *value, size_t value_length, uint8_t flags, void *user)
 {
@@ -495,7 +496,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 	return 0;
 }
 
-/* nghttp2 ends streams above the last one of a GOAWAY by REFUSED_STREAM. */
+/* nghttp2 closes streams above the last stream of a GOAWAY with REFUSED_STREAM. */
 static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *user)
 {
 	struct mux *m = user;
@@ -513,7 +514,7 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *u
 	return 0;
 }
 
-/* nghttp2 resets a stream, or ends the connection, because the server breaks a rule. */
+/* Handles nghttp2's reaction to a server that breaks a rule: it resets the stream, or ends the connection. */
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct mux_stream *s = stream_of(session, frame->hd.stream_id);

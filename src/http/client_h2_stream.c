@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A request by HTTP/2: its stream is made when its head is composed, and ends when the request needs it no more. The
+ * A request by HTTP/2: its stream is made when its head is composed, and ends when the request releases it. The
  * callbacks in client_h2.c put heads and data into the stream, under the connection's lock; the request's own task
- * takes them out, so that all fields of the request are its task's alone.
+ * takes them out, so that only this task uses the fields of the request.
  *
- * A piece of a body lies in the caller's memory until nghttp2 has copied it into a frame, which it does as far as the
- * windows and the socket allow. What is left of it when the call ends is withdrawn.
+ * A piece of a body is in the caller's memory until nghttp2 has copied it into a frame, which it does as far as the
+ * windows and the socket allow. The rest of the piece is withdrawn when the call ends.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void enter(struct mux_stream *s)
 	weft__mux_lock(s->mux);
 }
 
-/* Also if the request's task is cancelled in a wait. */
+/* Runs even if the request's task is cancelled in a wait. */
 static void leave(void *stream)
 {
 	struct mux_stream *s = stream;
@@ -35,7 +35,7 @@ static void leave(void *stream)
 	weft_mutex_unlock(&m->lock);
 }
 
-/* Why the stream has no future, or 0. */
+/* The error that has ended the stream, or 0. */
 static int failure(weft_http_request_t *r)
 {
 	const struct mux_stream *s = r->stream;
@@ -68,7 +68,7 @@ static weft_http_text_t text(const char *string)
 	return (weft_http_text_t){string, strlen(string)};
 }
 
-/* A Host field that the caller added is the authority. Returns the new end. */
+/* Moves a Host field that the caller added into the authority. Returns the new end. */
 static nghttp2_nv *move_host(nghttp2_nv *from, nghttp2_nv *end, nghttp2_nv *authority)
 {
 	nghttp2_nv *to = from;
@@ -100,7 +100,7 @@ static bool has_body(const weft_http_request_t *r)
 	return r->kind == IN_CHUNKS || r->length;
 }
 
-/* nghttp2 asks for the next DATA frame. */
+/* nghttp2 calls this for the next DATA frame. */
 static ssize_t give_body(nghttp2_session *session, int32_t id, uint8_t *to, size_t length, uint32_t *flags,
 			 nghttp2_data_source *source, void *user)
 {
@@ -164,7 +164,7 @@ static int compose(weft_http_request_t *r)
 	r->stream = s;
 	enter(s);
 	weft__mux_add(s);
-	if (s->mux->error) /* it was lost since it was joined */
+	if (s->mux->error) /* the connection was lost meanwhile */
 		weft__mux_fail(s, s->mux->error);
 	if (weft__client_add_fields(r, &r->out))
 		error = submit(r, s);
@@ -194,7 +194,7 @@ static bool is_pushed(const struct mux_stream *s)
 	return s->begun && !s->part.iov_len && (s->sent || !s->last);
 }
 
-/* There is something of the response to be taken. */
+/* Has the response data for the request to take? */
 static bool is_answered(const weft_http_request_t *r)
 {
 	const struct mux_stream *s = r->stream;
@@ -204,7 +204,7 @@ static bool is_answered(const weft_http_request_t *r)
 	return s->final;
 }
 
-/* A piece that the server must accept in config.write_time. Returns the bytes that are left. */
+/* Sends a piece that the server must accept in config.write_time. Returns the number of unsent bytes. */
 static ssize_t push_piece(weft_http_request_t *r, const char *data, size_t length)
 {
 	struct mux_stream *s = r->stream;
@@ -273,7 +273,7 @@ static int end(weft_http_request_t *r)
 
 /* ---- the response ------------------------------------------------------------------------------------------------ */
 
-/* The head becomes the request's. */
+/* The request takes ownership of the head. */
 static void use_head(weft_http_request_t *r, struct mux_head *h)
 {
 	free(r->head.data);
@@ -286,7 +286,7 @@ static void use_head(weft_http_request_t *r, struct mux_head *h)
 	free(h);
 }
 
-/* nghttp2 has checked that it is a number. */
+/* nghttp2 has checked that the length is a number. */
 static uint64_t announced_length(const weft_http_request_t *r)
 {
 	weft_http_text_t value = weft_http_response_header(r, "content-length");
@@ -299,7 +299,7 @@ static uint64_t announced_length(const weft_http_request_t *r)
 	return length;
 }
 
-/* @return 1: it is the final one */
+/* @return 1: it is the final head */
 static int note_head(weft_http_request_t *r, struct mux_head *h)
 {
 	use_head(r, h);
@@ -339,7 +339,7 @@ static int receive(weft_http_request_t *r, uint64_t deadline)
 	return error ? error : r->final ? 1 : note_head(r, h);
 }
 
-/* The heads that are here. */
+/* Takes the heads that have arrived. */
 static int note_heads(weft_http_request_t *r)
 {
 	struct mux_head *h;
@@ -354,7 +354,7 @@ static int note_heads(weft_http_request_t *r)
 	return final;
 }
 
-/* The data that have come become the request's, and the memory of those before them the stream's. */
+/* The request gets the received data, and the stream gets the memory of the preceding data. */
 static void take_body(weft_http_request_t *r, struct mux_stream *s)
 {
 	struct text t = s->body;
@@ -384,7 +384,7 @@ static int take_trailer(weft_http_request_t *r, const struct mux_head *h)
 	return 0;
 }
 
-/* The window of data that the caller has read. */
+/* Returns to the window the data that the caller has read. */
 static void return_window(struct mux_stream *s)
 {
 	if (!s->taken || s->closed || s->mux->error)
@@ -435,7 +435,7 @@ static void free_stream(struct mux_stream *s)
 	free(s);
 }
 
-/* A stream that is not over in both directions is reset. */
+/* Resets a stream that is not closed in both directions. */
 static void end_stream(struct mux_stream *s)
 {
 	struct mux *m = s->mux;
@@ -449,7 +449,7 @@ static void end_stream(struct mux_stream *s)
 	}
 	weft__mux_remove(s);
 	weft__mux_hand_on(m);
-	if (!m->streams && m->blocked) /* nobody would send the rest */
+	if (!m->streams && m->blocked) /* no request would send the rest */
 		weft__client_set_closing(m->connection, m->client, false);
 	weft_mutex_unlock(&m->lock);
 	free_stream(s);

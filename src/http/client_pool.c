@@ -35,7 +35,7 @@ static struct host *make_host(weft_http_client_t *c, weft_http_text_t origin)
 	return h;
 }
 
-/* The host of an origin, with one user more. NULL: no memory. */
+/* Finds or makes the host of an origin, and counts a user. NULL: no memory. */
 static struct host *use_host(weft_http_client_t *c, weft_http_text_t origin)
 {
 	struct host **bucket = bucket_of(c, origin), *h;
@@ -201,7 +201,7 @@ static void dequeue(struct host *h, struct seeker *s)
 	*(s->next ? &s->next->previous : &h->last) = s->previous;
 }
 
-/* Under the lock. The first ones are told that there may be a place for them. */
+/* Under the lock. Wakes the first seekers, because there may be room on a connection. */
 static void tell_news(struct host *h, unsigned count)
 {
 	struct seeker *s;
@@ -212,7 +212,7 @@ static void tell_news(struct host *h, unsigned count)
 	}
 }
 
-/* Under the lock. Those who wait for the end of a probe may all go on. */
+/* Under the lock. All requests that wait for the end of a probe may continue. */
 static void end_probe(weft_http_request_t *r)
 {
 	if (!r->probes)
@@ -221,7 +221,7 @@ static void end_probe(weft_http_request_t *r)
 	tell_news(r->host, UINT_MAX);
 }
 
-/* News that did not end the wait are for the next one. */
+/* If the news did not end the wait, passes them to the next seeker. */
 static void stop_seeking(void *seeker)
 {
 	struct seeker *s = seeker;
@@ -236,7 +236,7 @@ static void stop_seeking(void *seeker)
 	weft__client_unlock(c);
 }
 
-/* ---- a place on a connection ------------------------------------------------------------------------------------- */
+/* ---- joining or opening a connection ----------------------------------------------------------------------------- */
 
 static bool may_speak_h2(const weft_http_request_t *r)
 {
@@ -261,7 +261,7 @@ static bool join_shared(weft_http_request_t *r)
 	return false;
 }
 
-/* Under the lock. The permits become the connection's; others may join it. */
+/* Under the lock. The connection takes over the request's permits; other requests may join it. */
 static void share(weft_http_request_t *r)
 {
 	struct connection *connection = r->connection;
@@ -279,8 +279,8 @@ static bool has_permit(weft_sem_t *room, bool *permit)
 	return *permit;
 }
 
-/* Under the lock. True: the request has joined a connection, or has all permits. *room: that it needs next, NULL: none
- * as long as another request dials. */
+/* Under the lock. True: the request has joined a connection, or has all permits. *room: the permit that it needs next;
+ * NULL: none while another request dials. */
 static bool find_place(weft_http_request_t *r, weft_sem_t **room, bool **permit)
 {
 	struct host *h = r->host;
@@ -302,7 +302,7 @@ static bool find_place(weft_http_request_t *r, weft_sem_t **room, bool **permit)
 	return true;
 }
 
-/* One wait for a place. 1: the request has one; 0: not yet; or a negative errno. */
+/* Waits once for a connection or permits. 1: the request has them; 0: not yet; or a negative errno. */
 static int seek_place(weft_http_request_t *r, bool first, uint64_t deadline)
 {
 	struct seeker s = {.request = r, .first = first};
@@ -337,12 +337,12 @@ static int get_place(weft_http_request_t *r)
 		return -ENOMEM;
 	do {
 		found = seek_place(r, first, deadline);
-		first = true; /* whoever has waited has its turn before others that come */
+		first = true; /* a request that has waited stays before later requests */
 	} while (!found);
 	return found < 0 ? found : 0;
 }
 
-/* The server sends nothing now, unless it closes the connection, or misbehaves. */
+/* Does the server send nothing at present? It sends only if it closes the connection, or misbehaves. */
 static bool is_silent(struct connection *connection)
 {
 	int ready = weft__stream_wait(&connection->stream, 0);
@@ -386,7 +386,7 @@ static void close_connection(weft_http_request_t *r)
 	r->connection = NULL;
 }
 
-/* Counts a new connection. Idle ones are closed if they would be too many with it. */
+/* Counts a new connection. Closes idle connections if there would be too many with it. */
 static bool add_connection(weft_http_request_t *r)
 {
 	weft_http_client_t *c = r->client;
@@ -411,7 +411,7 @@ static bool add_connection(weft_http_request_t *r)
 	return true;
 }
 
-/* An https connection trusts the configuration's authorities, or else the system's, which the first one opens. */
+/* Finds the authorities for https: the configuration's, or else the system's, which the first request opens. */
 static int find_tls(weft_http_client_t *c, weft_http_tls_t **tls)
 {
 	weft_http_tls_t *made;
@@ -434,7 +434,7 @@ static int find_tls(weft_http_client_t *c, weft_http_tls_t **tls)
 	return 0;
 }
 
-/* The protocols that are offered by TLS. */
+/* The protocols that the client offers by TLS. */
 static const char *protocols_of(const weft_http_request_t *r)
 {
 	return may_speak_h2(r) && weft__h2_is_available() ? "h2,http/1.1" : "http/1.1";
@@ -470,7 +470,7 @@ static int dial(weft_http_request_t *r)
 	return begin_protocol(r, tls, deadline);
 }
 
-/* Why a request needs a new connection: those that are idle are no better than the one that was closed. */
+/* The server closed a reused connection, so its other idle connections are probably closed, too: closes them. */
 static void close_idle_of_host(weft_http_request_t *r)
 {
 	while (take_newest(r))
@@ -486,7 +486,8 @@ static void give_permits(weft_http_request_t *r)
 	r->client_permit = r->host_permit = false;
 }
 
-/* The request has a connection. If that is shared it needs no permits, which it may have taken before it joined. */
+/* The request has a connection. It needs no permits for a shared connection, but may have taken permits before it
+ * joined. */
 static void use_connection(weft_http_request_t *r)
 {
 	weft__client_lock(r->client);
@@ -525,7 +526,7 @@ int weft__client_connect(weft_http_request_t *r, bool fresh)
 {
 	int error;
 
-	r->protocol = &weft__client_http1; /* until it is known */
+	r->protocol = &weft__client_http1; /* until TLS has chosen */
 	error = get_place(r);
 	r->reused = r->connection;
 	if (!error && !r->connection)
@@ -537,7 +538,7 @@ int weft__client_connect(weft_http_request_t *r, bool fresh)
 	return error;
 }
 
-/* Under the lock. The last user of a shared connection puts it to the idle ones. True: it is to be closed instead. */
+/* Under the lock. The last user of a shared connection makes it idle. True: it is to be closed instead. */
 static bool leave_shared(weft_http_client_t *c, struct connection *connection)
 {
 	struct host *h = connection->host;
@@ -571,7 +572,8 @@ void weft__client_set_closing(struct connection *connection, weft_http_client_t 
 	weft__client_lock(c);
 	connection->closing = true;
 	if (only_1 && !connection->host->only_1 && c->remembered < REMEMBERED) {
-		/* Relaxed: a request that does not see it yet asks by HTTP/2, and is told. */
+		/* Relaxed: a request that does not see it uses HTTP/2, and the server resets it with
+		 * HTTP_1_1_REQUIRED. */
 		atomic_store_explicit(&connection->host->only_1, true, memory_order_relaxed);
 		c->remembered++;
 	}

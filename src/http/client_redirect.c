@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Redirects: RFC 9110, 15.4. The request becomes the next one: its URL, and perhaps its method, body and fields. */
+/* Redirects: RFC 9110, 15.4. The request becomes the redirected request: its URL, and possibly its method, body and
+ * fields. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@ static bool is_redirect(int status)
 	return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/* 303 asks for another resource; 301 and 302 are read so after POST, because all browsers do. */
+/* Does the method become GET? After 303 it does, except for HEAD; after 301 and 302 a POST does, because all browsers
+ * do that. */
 static bool becomes_get(const weft_http_request_t *r)
 {
 	if (r->status == 303)
@@ -24,7 +26,7 @@ static bool can_be_sent_again(const weft_http_request_t *r)
 	return r->kind == NO_BODY || r->kind == IN_MEMORY;
 }
 
-/* Fields that must not leave their origin, and fields of a body that is not sent any more. */
+/* Fields that must not leave their origin, and fields of a body that is not sent again. */
 static bool is_dropped(weft_http_text_t name, bool other_origin, bool no_body)
 {
 	static const char *const of_origin[] = {"authorization", "cookie",  "host",
@@ -63,7 +65,7 @@ static bool is_same_origin(const struct url *a, const struct url *b)
 	return a->path == b->path && !memcmp(a->text, b->text, a->path);
 }
 
-/* Reads what is left of the body, if that is little, so that the connection can be used again. */
+/* Reads the rest of the body, if it is short, so that the connection can be reused. */
 static void pass_over(weft_http_request_t *r)
 {
 	char data[1024];
@@ -108,7 +110,7 @@ int weft__client_redirect(weft_http_request_t *r)
 		return -ELOOP;
 	pass_over(r);
 	weft__client_let_go(r);
-	r->error = 0; /* of the body, which nobody wants */
+	r->error = 0; /* an error in a body that is discarded */
 	become_next(r, get);
 	return 1;
 }

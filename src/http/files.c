@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Files of a directory. The kernel keeps paths inside of it: openat2 with RESOLVE_BENEATH, which also refuses symbolic
- * links that lead out. Where it is missing (Linux before 5.6, some containers) each part of a path is opened by itself,
+ * Files of a directory. openat2 with RESOLVE_BENEATH keeps paths inside of it, and also refuses symbolic links that
+ * lead out. If the kernel lacks openat2 (Linux before 5.6, some containers) each part of a path is opened by itself,
  * and no symbolic link is followed.
  */
 #define _GNU_SOURCE
@@ -77,7 +77,7 @@ struct opening {
 	const char *path;
 };
 
-/* A FIFO or a device must not block, nor become the terminal: they are refused later. */
+/* A FIFO or a device must not block the open, or become the controlling terminal: find refuses it later. */
 enum { MODE = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 
 static int64_t open_parts(const struct opening *o)
@@ -123,7 +123,7 @@ struct found {
 	struct stat status;
 };
 
-/* Opens a file, which must be a regular one or a directory. On a helper thread: a disk may be slow. */
+/* Opens a regular file or a directory. On a helper thread: a disk may be slow. */
 static int find(const struct directory *d, const char *path, struct found *f)
 {
 	struct opening o = {d->fd, path};
@@ -149,7 +149,7 @@ static const struct {
 	const char *ending, *name;
 } encodings[] = {{".br", "br"}, {".zst", "zstd"}, {".gz", "gzip"}};
 
-/* An element of Accept-Encoding, "gzip;q=0.5": is it this coding, and its weight not 0? */
+/* Does an element of Accept-Encoding, "gzip;q=0.5", name this coding, with a weight above 0? */
 static bool accepts(weft_http_text_t element, const char *name)
 {
 	size_t length = strlen(name), i;
@@ -176,7 +176,7 @@ static bool is_accepted(const weft_http_t *x, const char *name)
 	return false;
 }
 
-/* An encoded file beside `path`, if the client accepts one. @return the coding's name, or NULL */
+/* Opens an encoded file beside `path`, if the client accepts its coding. @return the coding's name, or NULL */
 static const char *find_encoded(const weft_http_t *x, const struct directory *d, const char *path, struct found *f)
 {
 	char longer[PATH_MAX + 24];
@@ -210,7 +210,7 @@ static void tag_of(const struct stat *s, char tag[TAG])
 		 (unsigned long long)s->st_mtim.tv_sec, (unsigned long)s->st_mtim.tv_nsec);
 }
 
-/* A list of tags, or "*". Weak tags count only if `weak`. */
+/* Matches a list of tags, or "*". Weak tags match only if `weak`. */
 static bool has_tag(weft_http_text_t list, const char *tag, bool weak)
 {
 	weft_http_text_t element;
@@ -248,7 +248,7 @@ static int check_conditions(const weft_http_t *x, const struct stat *s, const ch
 	return weft__http_parse_date(modified, &seconds) && !is_since(modified, s) ? 304 : 0;
 }
 
-/* Digits; false: none, or too many. */
+/* Reads digits; false: none, or too many. */
 static bool number(const char **at, const char *end, uint64_t *n)
 {
 	const char *begin = *at;
@@ -260,8 +260,8 @@ static bool number(const char **at, const char *end, uint64_t *n)
 
 enum range { WHOLE, PART, UNSATISFIABLE };
 
-/* One range of bytes; `first` and `last` count only if the result is PART. Several ranges, or a malformed one, are
- * ignored, as RFC 9110 §14.2 allows. */
+/* Parses one range of bytes; `first` and `last` are valid only if the result is PART. Several ranges, or a malformed
+ * range, are ignored, as RFC 9110 §14.2 allows. */
 static enum range parse_range(weft_http_text_t text, uint64_t size, uint64_t *first, uint64_t *last)
 {
 	const char *at = text.data, *end = at ? at + text.length : at;
@@ -288,7 +288,7 @@ static enum range parse_range(weft_http_text_t text, uint64_t size, uint64_t *fi
 	return *first < size ? PART : UNSATISFIABLE;
 }
 
-/* If-Range: the client has a part already, and wants another one only of the same file. */
+/* If-Range: the client already has a part, and wants a further part only of the same file. */
 static bool is_same_for_range(const weft_http_t *x, const struct stat *s, const char *tag)
 {
 	weft_http_text_t condition = weft_http_header(x, "If-Range");
@@ -350,7 +350,7 @@ static void send_found(weft_http_t *x, const char *path, const struct found *f, 
 	send_part(x, f, tag);
 }
 
-/* A part that begins with a point is hidden, ".." among them. */
+/* A part of the path that begins with a dot is hidden, including "..". */
 static bool is_hidden(const char *path)
 {
 	return *path == '.' || strstr(path, "/.");

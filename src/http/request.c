@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Reading requests. llhttp is given each byte once; its callbacks note where the parts of a head are, and move body
- * data to the front of the space in which they were read (chunks become contiguous by that). The parser stops by
- * HPE_PAUSED behind each message, because the next one must wait until this one is answered. llhttp is stricter than
- * the RFCs with tabs around Content-Length and Transfer-Encoding: such requests are refused.
+ * Reading requests. llhttp gets each byte once; its callbacks record where the parts of a head are, and move body data
+ * to the front of the space in which they were read, so that chunks become contiguous. The parser stops with HPE_PAUSED
+ * behind each message, because the next message must wait until this one is answered. llhttp is stricter than the RFCs
+ * with tabs around Content-Length and Transfer-Encoding: such requests are refused.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static const llhttp_settings_t settings; /* the parser's callbacks, below */
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* The state before a request. */
+/* Resets the exchange to its state before a request. */
 static void reset(struct exchange *e)
 {
 	memset(&e->began, 0, offsetof(struct exchange, head) - offsetof(struct exchange, began));
@@ -52,8 +52,8 @@ void weft__http_free_exchange(struct exchange *e)
 	free(e->decoded);
 }
 
-/* Gives the memory of an exchange back, except e->in, as weft__http_init_exchange would leave it: but for what
- * take_exchange sets. */
+/* Returns the memory of an exchange, except e->in, in the state after weft__http_init_exchange, except for the fields
+ * that take_exchange sets. */
 static void give_exchange(weft_http_t *x)
 {
 	struct exchange *e = x->e;
@@ -92,7 +92,7 @@ static bool take_exchange(weft_http_t *x, char *in, size_t n)
 	return true;
 }
 
-/* Keeps only a receive buffer, if there is one. */
+/* Keeps only the receive buffer, if there is a buffer. */
 static void keep_in(weft_http_t *x)
 {
 	if (!x->e)
@@ -111,7 +111,7 @@ void weft__http_drop_buffers(weft_http_t *x)
 	x->in = NULL;
 }
 
-/* A page, unless the buffer has grown. */
+/* Frees a page, or memory of malloc if the buffer has grown. */
 static void free_in(weft_http_t *x)
 {
 	if (x->e->capacity == IN_SIZE)
@@ -162,7 +162,7 @@ static struct exchange *exchange_of(llhttp_t *parser)
 	return (struct exchange *)parser;
 }
 
-/* @return for the parser: stop */
+/* Refuses the request. @return stops the parser */
 static int refuse(weft_http_t *x, int status)
 {
 	if (!x->e->failed)
@@ -170,7 +170,7 @@ static int refuse(weft_http_t *x, int status)
 	return -1;
 }
 
-/* A part of the head begins, or goes on: llhttp refuses folded lines, so its pieces follow each other. */
+/* Records a part of the head, or its next piece: llhttp refuses folded lines, so pieces are contiguous. */
 static void note(const struct exchange *e, uint32_t *offset, uint32_t *length, const char *at, size_t n)
 {
 	if (!*length)
@@ -226,7 +226,7 @@ struct field *weft__http_add_field(weft_http_t *x)
 	return add_field(x, x->e);
 }
 
-/* Trailer fields are copied, because body data are read to the place where they are. */
+/* Copies trailer fields, because body data are read over them. */
 static int note_trailer(weft_http_t *x, struct field *f, bool value, const char *at, size_t length)
 {
 	struct text *t = &x->e->trailer;
@@ -292,7 +292,7 @@ static int on_body(llhttp_t *parser, const char *at, size_t length)
 	struct exchange *e = exchange_of(parser);
 	char *to = e->own_body ? e->own_body : e->in;
 
-	if (e->first_piece) { /* it was received together with the head */
+	if (e->first_piece) { /* it came with the head */
 		e->head_end = e->body = e->body_end = (size_t)(at - e->in);
 		e->first_piece = false;
 	}
@@ -302,7 +302,7 @@ static int on_body(llhttp_t *parser, const char *at, size_t length)
 	return 0;
 }
 
-/* Extensions have no meaning here, and no limit of their own: a body of them alone would never end. */
+/* Extensions have no meaning here, and no limit of their own: a body that consists of extensions would never end. */
 static int on_extension(llhttp_t *parser, const char *at, size_t length)
 {
 	weft_http_t *x = connection_of(parser);
@@ -312,7 +312,7 @@ static int on_extension(llhttp_t *parser, const char *at, size_t length)
 	return x->e->extensions > x->server->config.header_bytes ? refuse(x, 400) : 0;
 }
 
-/* A chunk that is too long is refused before its data come. */
+/* A chunk that is too long is refused before its data arrive. */
 static int on_chunk(llhttp_t *parser)
 {
 	weft_http_t *x = connection_of(parser);
@@ -343,7 +343,7 @@ static const llhttp_settings_t settings = {
 
 /* ---- errors of the parser ---------------------------------------------------------------------------------------- */
 
-/* A method that RFC 9110 allows, but llhttp does not know: any token. */
+/* The status for a method that llhttp does not know: RFC 9110 allows any token. */
 static int status_of_method(const weft_http_t *x)
 {
 	const char *at = x->e->in + x->e->head, *end = x->e->in + x->e->filled, *stop;
@@ -356,7 +356,7 @@ static int status_of_method(const weft_http_t *x)
 	return stop > at && (stop == end || *stop == ' ') ? 501 : 400;
 }
 
-/* The protocol behind the target, as far as it has been received. */
+/* The received bytes of the protocol behind the target. */
 static weft_http_text_t protocol(const struct exchange *e)
 {
 	const char *at = e->in + e->head + e->target.name + e->target.name_length, *end = e->in + e->filled;
@@ -371,7 +371,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* 505 for a version that exists, or may exist one day; llhttp also reports a line that does not end by CRLF. */
+/* 505 for an existing or future version; llhttp also reports a line that does not end with CRLF. */
 static int status_of_version(const weft_http_t *x)
 {
 	weft_http_text_t p = protocol(x->e);
@@ -391,9 +391,9 @@ static int status_of_error(const weft_http_t *x, llhttp_errno_t error)
 	return error == HPE_INVALID_VERSION ? status_of_version(x) : 400;
 }
 
-/* ---- feeding it -------------------------------------------------------------------------------------------------- */
+/* ---- feeding the parser ------------------------------------------------------------------------------------------ */
 
-/* Gives the parser what lies between `parsed` and `filled`. False: the request is refused. */
+/* Passes the bytes from `parsed` to `filled` to the parser. False: the request is refused. */
 static bool feed(weft_http_t *x, char *data)
 {
 	struct exchange *e = x->e;
@@ -439,7 +439,7 @@ static inline __attribute__((always_inline)) ssize_t receive(weft_http_t *x, cha
 	return n;
 }
 
-/* The first bytes of a request. A connection that stays silent gives its buffer back, and waits without. */
+/* Receives the first bytes of a request. A silent connection returns its buffer, and waits without it. */
 static ssize_t receive_first(weft_http_t *x)
 {
 	uint64_t idle = x->server->config.idle_time, now = weft__http_after(x, 0), deadline = weft__from(now, idle);
@@ -452,7 +452,7 @@ static ssize_t receive_first(weft_http_t *x)
 	weft__http_give_page(x->server, x->in);
 	x->in = NULL;
 	if (weft_current())
-		(void)weft_trim(weft_current()); /* handlers and TLS go deeper than this wait */
+		(void)weft_trim(weft_current()); /* handlers and TLS use deeper stacks than this wait */
 	if (weft__stream_wait(&x->stream, deadline) <= 0)
 		return 0;
 	x->in = weft__http_take_page(x->server);
@@ -468,7 +468,7 @@ static ssize_t await_request(weft_http_t *x)
 	if (atomic_load(&x->server->stopping)) /* weft_http_stop may have passed before `idle` was set */
 		return 0;
 	n = receive_first(x);
-	atomic_store_explicit(&x->idle, false, memory_order_relaxed); /* late is no harm: see end_idle */
+	atomic_store_explicit(&x->idle, false, memory_order_relaxed); /* may be seen late: see end_idle */
 	if (n > 0 && !take_exchange(x, x->in, (size_t)n))
 		return -ENOMEM;
 	if (n > 0)
@@ -567,7 +567,7 @@ bool weft__is_host(weft_http_text_t host)
 	return at == end;
 }
 
-/* "chunked" alone is known; other codings are allowed before it, but not implemented. */
+/* Only "chunked" is implemented; other codings are allowed before it. */
 static int check_coding(const weft_http_t *x, weft_http_text_t value, unsigned *count)
 {
 	weft_http_text_t element = {0};
@@ -582,7 +582,7 @@ static int check_coding(const weft_http_t *x, weft_http_text_t value, unsigned *
 	return unknown ? 501 : 0;
 }
 
-/* The four bytes at `text`, letters in lower case. No other byte becomes a letter by that bit. */
+/* The four bytes at `text`, with letters in lower case. Setting that bit turns no other byte into a letter. */
 static uint32_t four_letters(const char *text)
 {
 	uint32_t four;
@@ -599,7 +599,7 @@ static int check_expect(weft_http_t *x, weft_http_text_t value)
 	return x->e->expects ? 0 : 417;
 }
 
-/* Most fields are none of these three: length and beginning say that. */
+/* Most fields are none of these three: their length and their first bytes show that. */
 static int check_field(weft_http_t *x, weft_http_text_t name, weft_http_text_t value, unsigned *hosts,
 		       unsigned *codings)
 {
@@ -671,7 +671,7 @@ static int body_fails(weft_http_t *x, int error)
 	return x->e->body_error = error;
 }
 
-/* Where body data are read to. NULL: no memory. */
+/* Prepares the space for body data. NULL: no memory. */
 static char *body_space(struct exchange *e)
 {
 	if (!e->own_body && e->capacity - e->head_end < MIN_ROOM) {
@@ -689,7 +689,7 @@ static int continue_if_expected(weft_http_t *x)
 	struct exchange *e = x->e;
 
 	if (!x->e->expects || weft__http_has_begun(x) ||
-	    (x->e->status && WEFT_CANARY(http_status_ends_waiting))) /* too late, if the response has begun */
+	    (x->e->status && WEFT_CANARY(http_status_ends_waiting))) /* too late once the response has begun */
 		return 0;
 	x->e->expects = false;
 	return weft__text_add(&e->out, line, sizeof line - 1) ? 0 : -ENOMEM;
@@ -700,7 +700,7 @@ static bool is_too_long(const weft_http_t *x)
 	return x->e->received > x->server->config.body;
 }
 
-/* Parses, and receives if nothing is left to parse. */
+/* Parses, and receives if all bytes are parsed. */
 int weft__http_more_body(weft_http_t *x)
 {
 	struct exchange *e = x->e;
@@ -778,7 +778,7 @@ bool weft__http_drain(weft_http_t *x)
 	return e->complete;
 }
 
-/* ---- the next one ------------------------------------------------------------------------------------------------ */
+/* ---- the next request -------------------------------------------------------------------------------------------- */
 
 void weft__http_next(weft_http_t *x)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Writing responses. A response begins in `out` with its head, in which SLOT_LENGTH bytes are left free for the field
- * that says how the body is framed; the body follows. Whether the body fits is known at the end of the handler, or when
- * `out` is full: then the slot is filled in, with either of
+ * Writing responses. A response begins in `out` with its head, in which SLOT_LENGTH bytes are reserved for the field
+ * that frames the body; the body follows. Whether the body fits is known at the end of the handler, or when `out` is
+ * full: then the slot is filled with one of
  *
  *   Content-Length: nnnnnnnnnnnn        (digits, behind them spaces)
  *   Transfer-Encoding: chunked
  *   Connection: close                   (HTTP/1.0)
  *
- * Spaces behind a field's value are not part of it (RFC 9110 §5.5); all clients know that of numbers.
+ * Spaces behind a field's value are not part of it (RFC 9110 §5.5); all clients accept them behind numbers.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -90,7 +90,7 @@ char *weft__http_put_number(char *to, uint64_t number)
 
 /* ---- statuses ---------------------------------------------------------------------------------------------------- */
 
-/* The registered names, by hundreds. */
+/* The registered names, grouped by hundreds. */
 static const char *const names[6][52] = {
     [1] = {[0] = "Continue", [1] = "Switching Protocols", [2] = "Processing", [3] = "Early Hints"},
     [2] = {[0] = "OK",
@@ -181,7 +181,7 @@ static uint64_t write_deadline(const weft_http_t *x)
 	return weft__http_after(x, x->server->config.write_time);
 }
 
-/* Each part has the time that the configuration says. */
+/* Sends the data in parts. Each part must be accepted in config.write_time. */
 static int send_all(weft_http_t *x, const char *data, size_t length)
 {
 	int error = x->lost ? -EPIPE : 0;
@@ -263,9 +263,9 @@ static char *put_fields(char *to, const weft_http_t *x)
 	return put(to, x->e->answer.data, x->e->answer.length);
 }
 
-enum { HEAD_MOST = 320 }; /* without the added fields and the server's name */
+enum { HEAD_MOST = 320 }; /* bytes without the added fields and the server's name */
 
-/* A client that waits for "100 Continue" may send its body after the final response, or not: nobody knows. */
+/* A client that waits for "100 Continue" may or may not send its body after the final response. */
 static bool may_keep(const weft_http_t *x)
 {
 	return !atomic_load_explicit(&x->server->stopping, memory_order_relaxed) && !x->e->expects;
@@ -301,7 +301,7 @@ static int begin(weft_http_t *x)
 	return 0;
 }
 
-/* A field that is shorter than the slot moves what is behind it: some clients do not know "chunked" with spaces. */
+/* Fills the slot with a shorter field, and moves the text behind it: some clients reject "chunked" with spaces. */
 static void fill_slot_exactly(weft_http_t *x, const char *field)
 {
 	struct text *out = &x->e->out;
@@ -324,7 +324,7 @@ static void fill_slot(weft_http_t *x, enum framing framing)
 		fill_slot_exactly(x, framing == BY_CHUNKS ? "Transfer-Encoding: chunked" : "Connection: close");
 }
 
-/* Adds a field in front of the slot: the head is still in `out`. False: no memory. */
+/* Inserts a field before the slot, while the head is in `out`. False: no memory. */
 static bool insert(weft_http_t *x, const char *field)
 {
 	struct text *out = &x->e->out;
@@ -340,7 +340,7 @@ static bool insert(weft_http_t *x, const char *field)
 	return true;
 }
 
-/* Decides how the body is framed. */
+/* Decides the framing of the body. */
 static void frame(weft_http_t *x)
 {
 	/* HTTP/1.0 keeps a connection only if both sides say so, and the body has a length. */
@@ -373,8 +373,8 @@ static int send_parts(weft_http_t *x, struct iovec *parts, int count)
 	return account(x, weft__stream_writev(&x->stream, parts, count, write_deadline(x)), sum);
 }
 
-/* Sends what `out` holds (earlier responses, this one's head if it has not been sent, a piece of its body), and a piece
- * that it does not hold. Both pieces are one chunk. */
+/* Sends the content of `out` (earlier responses, the head unless it was sent, a piece of the body), and the data at
+ * `data`, which are not in `out`. Both pieces of the body are one chunk. */
 static int push(weft_http_t *x, const char *data, size_t length)
 {
 	struct exchange *e = x->e;
@@ -417,7 +417,7 @@ static int push_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length)
 		length -= part;
 		error = account(x, n, part);
 		if (error == -EPIPE && n >= 0)
-			error = -EIO; /* the file is shorter */
+			error = -EIO; /* the file is shorter than announced */
 	}
 	return error;
 }
@@ -448,7 +448,7 @@ int weft__http_flush_all(weft_http_t *x)
 
 /* ---- for handlers ------------------------------------------------------------------------------------------------ */
 
-/* The head is in `out`, and may still be unsent. */
+/* Puts the head into `out`, where it may stay unsent. */
 static int begin_once(weft_http_t *x)
 {
 	int error;
@@ -481,7 +481,7 @@ static bool is_ours(const char *name, size_t length)
 	       weft__text_is(text, "connection") || weft__text_is(text, "date");
 }
 
-/* A field whose name is right. */
+/* Adds a field whose name has been checked. */
 static int add_value(struct text *t, const char *name, size_t name_length, const char *value)
 {
 	size_t value_length = value ? strlen(value) : 0;
@@ -522,7 +522,7 @@ int weft_http_set_length(weft_http_t *x, uint64_t length)
 {
 	if (weft__http_has_begun(x))
 		return -EALREADY;
-	if (length >= 1000000000000) /* as many digits as the slot has room for */
+	if (length >= 1000000000000) /* more digits than the slot has room for */
 		return -EINVAL;
 	x->e->length = length;
 	return 0;
@@ -533,7 +533,7 @@ void weft_http_set_close(weft_http_t *x)
 	x->keep = false;
 }
 
-/* No more than a chunk's length has digits for. */
+/* Writes at most as many bytes as a chunk's length can express. */
 static ssize_t write_piece(weft_http_t *x, const char *data, size_t length)
 {
 	struct text *out = &x->e->out;
@@ -714,7 +714,7 @@ void weft__http_answer(weft_http_t *x, int status)
 	(void)weft_http_reply(x, status, "text/plain", body, (size_t)n);
 }
 
-/* The status for a handler that did not answer: the body's error is one of the client. */
+/* The status if the handler did not answer: after an error of the body the fault is the client's. */
 static int missing_status(const weft_http_t *x)
 {
 	switch (x->e->body_error) {
@@ -754,11 +754,11 @@ static void complete(weft_http_t *x)
 	if (x->e->framing == BY_CHUNKS && !weft__http_is_silent(x)) {
 		if ((!x->e->streaming || x->e->out.length > x->e->body_at) && push(x, NULL, 0))
 			return;
-		if (x->e->framing == BY_CHUNKS || WEFT_CANARY(http_chunks_for_all)) /* and not HTTP/1.0 */
+		if (x->e->framing == BY_CHUNKS || WEFT_CANARY(http_chunks_for_all)) /* not HTTP/1.0 */
 			end_chunks(x);
 	}
 	x->e->finished = true;
-	/* A body that is shorter than was announced cannot be completed: the client must see that. */
+	/* A body that is shorter than announced cannot be completed, and the client must see that. */
 	if (x->e->framing == BY_LENGTH && x->e->written < x->e->length && !weft__http_is_silent(x)) {
 		(void)weft__http_send(x);
 		weft__http_lose(x, -EPIPE);

@@ -6,23 +6,23 @@
  *                             │ OpenSSL │
  *   socket ←─ flush ─── out ←─ │         │ ←─ encrypt ←─ the writer's data
  *
- * A call into OpenSSL takes what it finds in `in`, appends to `out`, and never waits. So all kinds of weft/io.h's
- * deadlines, cancellation and back ends work below TLS, and calls run on a system stack: the handshake's deep frames
- * do not stay resident on the stack of each connection.
+ * A call into OpenSSL consumes the data in `in`, appends to `out`, and never waits. So all of weft/io.h's deadlines,
+ * cancellation and back ends work below TLS, and calls run on a system stack: the handshake's deep frames do not stay
+ * resident on the stack of each connection.
  *
- * Three locks, because one task may read while another one writes:
- *   lock     calls into OpenSSL. Nobody waits for the peer while holding it
+ * Three locks, because one task may read while a second task writes:
+ *   lock     calls into OpenSSL. No task waits for the peer while holding it
  *   writing  from the encryption of records until they are sent, so that records leave in their order. A reader that
- *            has something to send (an alert, the answer to a key update) never waits for it: if a writer has it, the
- *            writer sends that too
+ *            has output (an alert, the answer to a key update) never waits for it: if a writer holds it, the writer
+ *            sends that output, too
  *   reading  the socket's input. A writer takes it only if OpenSSL cannot encrypt before it has read the rest of a
  *            message
  *
- * The buffers exist only while they hold data, or while a read waits. A silent connection has none of them if it waits
- * by weft__stream_wait.
+ * The buffers exist only while they hold data, or while a read waits. A silent connection that waits by
+ * weft__stream_wait has no buffers.
  *
- * The end of the input counts only if the peer says close_notify; else it is -ECONNRESET, because anybody on the way
- * can cut a connection.
+ * The end of the input is reported as an end only if the peer has sent close_notify; else it is -ECONNRESET, because
+ * anybody on the path can cut a connection.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -38,24 +38,24 @@
 #include <weft/sync.h>
 
 enum {
-	INPUT_FEW = 1000,     /* bytes of ciphertext for which a wait has room: most requests */
-	INPUT_MOST = 16896,   /* that are read at once if there are many: a whole record */
-	RECORD = 16384,	      /* bytes of data that a record has at most */
+	INPUT_FEW = 1000,     /* room of a waiting read for ciphertext: enough for most requests */
+	INPUT_MOST = 16896,   /* room if there is much input: a whole record */
+	RECORD = 16384,	      /* bytes of data in a record at most */
 	OUTPUT = 4096,	      /* the first room of an output buffer */
 	ANSWERS_MOST = 65536, /* bytes of output that a reader may cause before they are sent */
 	PROTOCOLS = 32,	      /* bytes of the encoded list of protocols */
-	NAME = 256,	      /* of a host, with the zero */
+	NAME = 256,	      /* bytes of a host's name, with the zero */
 };
 
-#define FINISH_TIME 5000000000ull /* for which close_notify waits until the peer has read what is before it */
+#define FINISH_TIME 5000000000ull /* time for the peer to read the data before close_notify */
 
 struct input {
-	size_t at, length; /* `at`: what is before was decrypted */
+	size_t at, length; /* `at`: the bytes before it were decrypted */
 	char data[];
 };
 
 struct output {
-	size_t at, length, capacity; /* `at`: what is before was sent */
+	size_t at, length, capacity; /* `at`: the bytes before it were sent */
 	char data[];
 };
 
@@ -72,12 +72,12 @@ struct tls {
 	struct input *_Atomic in;
 	/* Under `reading`. */
 	bool much;		   /* the last read filled its buffer */
-	struct input *empty;	   /* of a read that waits, or that a cancellation ended */
-	_Atomic unsigned received; /* how often there was input */
+	struct input *empty;	   /* belongs to a waiting read, or was left by a cancelled read */
+	_Atomic unsigned received; /* counts inputs */
 	/* Under `writing`. */
 	struct output *sending; /* or NULL */
-	/* `out` has data. Set before a reader tries to lock `writing`, and looked at after an unlock: so one of both
-	 * sends them. Sequentially consistent for that. */
+	/* `out` has data. Set before a reader tries to lock `writing`, and checked after an unlock: so the reader or
+	 * the writer sends them. Sequentially consistent for that. */
 	_Atomic bool has_output;
 };
 
@@ -100,7 +100,7 @@ static int give_input(BIO *bio, char *data, int length)
 	memcpy(data, in->data + in->at, n);
 	in->at += n;
 	if (in->at == in->length) {
-		/* Relaxed: the lock orders it before the call that misses input. */
+		/* Relaxed: `lock` orders it before the call that finds no input. */
 		atomic_store_explicit(&t->in, NULL, memory_order_relaxed);
 		free(in);
 	}
@@ -163,7 +163,7 @@ static void make_method(void)
 	}
 }
 
-/* NULL: no memory, also for later calls. */
+/* NULL: no memory. Later calls return NULL, too. */
 static const BIO_METHOD *get_method(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -179,9 +179,9 @@ static const BIO_METHOD *get_method(void)
 struct call {
 	ssize_t (*fn)(struct call *);
 	struct tls *tls;
-	void *data; /* to read to */
+	void *data; /* destination of a read */
 	size_t length;
-	struct iovec *parts; /* to write, moved on with what was encrypted */
+	struct iovec *parts; /* to write; moved past the encrypted bytes */
 	int count;
 	const char *host;
 	ssize_t result;
@@ -231,7 +231,7 @@ static ssize_t note_failure(struct tls *t)
 	return is_of_certificate ? -EKEYREJECTED : reason == ERR_R_MALLOC_FAILURE ? -ENOMEM : -EPROTO;
 }
 
-/* Why a function of OpenSSL did not do its work. 0: the peer has said close_notify. */
+/* The reason for the failure of a call of OpenSSL. 0: the peer has sent close_notify. */
 static ssize_t failure(struct tls *t)
 {
 	switch (openssl.SSL_get_error(t->ssl, 0)) {
@@ -269,7 +269,7 @@ static bool take_output_to_send(struct tls *t)
 	return true;
 }
 
-/* Sends all output. The caller has `writing`. */
+/* Sends all output. The caller holds `writing`. */
 static int flush(struct tls *t, uint64_t deadline)
 {
 	while (take_output_to_send(t)) {
@@ -304,8 +304,8 @@ static void offer_output(struct tls *t)
 	}
 }
 
-/* A connection that waits has a small buffer. A large one would also leave a hole in the heap, between OpenSSL's
- * objects of this connection and the next. */
+/* A waiting connection has a small buffer. A large buffer would also leave a hole in the heap, between OpenSSL's
+ * objects of this connection and of the next. */
 static int read_socket(struct tls *t, uint64_t deadline)
 {
 	size_t room = t->much ? INPUT_MOST : INPUT_FEW;
@@ -322,13 +322,13 @@ static int read_socket(struct tls *t, uint64_t deadline)
 	t->much = (size_t)n == room;
 	in->at = 0;
 	in->length = (size_t)n;
-	/* Releases: pair with give_input and enter. A call that sees `received` sees the input too. */
+	/* Releases: pair with give_input and enter. A call that sees `received` also sees the input. */
 	atomic_store_explicit(&t->in, in, memory_order_release);
 	atomic_fetch_add_explicit(&t->received, 1, memory_order_release);
 	return 0;
 }
 
-/* Reads input, unless there was some since a call that needed it. */
+/* Reads input, unless input has come since the call that needed it. */
 static int receive(struct tls *t, const struct call *c, uint64_t deadline)
 {
 	int error = weft_mutex_lock_until(&t->reading, deadline);
@@ -355,7 +355,7 @@ static ssize_t decrypt(struct call *c)
 	return openssl.SSL_read_ex(t->ssl, c->data, c->length, &n) ? (ssize_t)n : failure(t);
 }
 
-/* A peer that demands answers (key updates) and does not read them makes this side wait. */
+/* If a peer demands answers (key updates) and does not read them, this side waits. */
 static int send_answers(struct tls *t, ssize_t result, uint64_t deadline)
 {
 	if (result == -ENOBUFS || WEFT_CANARY(tls_reader_waits_for_writer))
@@ -387,7 +387,7 @@ static ssize_t count_pending(struct call *c)
 	return t->failed || atomic_load_explicit(&t->in, memory_order_relaxed) || openssl.SSL_pending(t->ssl) > 0;
 }
 
-/* Not inlined: a connection that waits shall not have this frame. */
+/* Not inlined: a waiting connection must not have this frame. */
 static __attribute__((noinline)) ssize_t pending(struct tls *t)
 {
 	struct call c = {.fn = count_pending, .tls = t};
@@ -432,7 +432,7 @@ static const char *next_record(const struct call *c, char few[RECORD], size_t *l
 	return few;
 }
 
-/* At most as much as two records. */
+/* Encrypts at most two records. */
 static ssize_t encrypt(struct call *c)
 {
 	struct tls *t = c->tls;
@@ -453,7 +453,7 @@ static ssize_t encrypt(struct call *c)
 	return 0;
 }
 
-/* The caller has `writing`. */
+/* The caller holds `writing`. */
 static int write_parts(struct tls *t, struct iovec *parts, int count, uint64_t deadline)
 {
 	struct call c = {.fn = encrypt, .tls = t, .parts = parts, .count = count};
@@ -517,7 +517,7 @@ static ssize_t free_ssl(struct call *c)
 	return 0;
 }
 
-/* No task uses the stream any more. Not inlined: a handshake shall not have this frame on the connection's stack. */
+/* No task uses the stream. Not inlined: a handshake must not have this frame on the connection's stack. */
 static __attribute__((noinline)) void free_state(struct tls *t)
 {
 	struct call c = {.fn = free_ssl, .tls = t};
@@ -544,7 +544,7 @@ static void tls_close(struct stream *s)
 
 static const struct stream_kind tls_kind = {tls_read, tls_wait, tls_write, tls_finish, tls_close};
 
-/* "h2,http/1.1" as TLS has it: each name behind its length. */
+/* Encodes "h2,http/1.1" for TLS: each name behind its length. */
 static unsigned encode_protocols(const char *list, unsigned char encoded[PROTOCOLS])
 {
 	unsigned at = 0;
@@ -573,7 +573,7 @@ int weft__tls_select(SSL *ssl, const unsigned char **chosen, unsigned char *leng
 	if (openssl.SSL_select_next_proto(&found, length, ours, encode_protocols(t->alpn, ours), offered,
 					  offered_length) != OPENSSL_NPN_NEGOTIATED)
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
-	/* It may be in `ours`, which ends with this call. */
+	/* The result may point into `ours`, which ends with this call: points into `offered` instead. */
 	for (*chosen = offered; **chosen != *length || memcmp(*chosen + 1, found, *length) != 0;
 	     *chosen += 1 + **chosen)
 		;
@@ -588,7 +588,7 @@ static bool is_address(const char *host)
 	return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
 }
 
-/* The server's certificate must name `host`. The server is also told that name (SNI), unless it is an address. */
+/* The server's certificate must name `host`. The server also gets that name (SNI), unless it is an address. */
 static ssize_t set_host(struct tls *t, const char *host)
 {
 	size_t length = strlen(host);
@@ -664,8 +664,8 @@ static ssize_t shake_hands(struct call *c)
 	return error ? error : -ECONNRESET;
 }
 
-/* No other task has the stream yet, so it takes neither `writing` nor `reading`: their frames may need a second page of
- * the connection's stack. */
+/* No other task has the stream yet, so it takes neither `writing` nor `reading`: the frames of these locks may need a
+ * second page of the connection's stack. */
 static int handshake(struct call *c, uint64_t deadline)
 {
 	struct tls *t = c->tls;

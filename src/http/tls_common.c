@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The TLS connections of a server or a client share certificates and settings, in a context of OpenSSL. A reload makes
- * a new context; connections keep the one that they began with. Each context has its own keys for session tickets, so
- * tickets of an earlier one lead to a whole handshake.
+ * a new context; connections keep the context that they began with. Each context has its own keys for session tickets,
+ * so tickets of an earlier context lead to a full handshake.
  *
  * Files are read on a helper thread, which also has the stack that OpenSSL needs.
  */
@@ -50,7 +50,7 @@ struct loading {
 	const char *why;
 };
 
-/* The oldest error is the cause of the others. */
+/* The oldest error is the cause of the later errors. */
 static int failed(struct loading *l)
 {
 	unsigned long code = openssl.ERR_peek_error();
@@ -59,7 +59,7 @@ static int failed(struct loading *l)
 	return ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE ? -ENOMEM : -EINVAL;
 }
 
-/* OpenSSL does not say why it cannot open a file. */
+/* Checks that a file can be opened, because OpenSSL does not report the reason. */
 static int check_file(const char *name)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -108,13 +108,13 @@ static int load_authorities(struct loading *l)
 	return 0;
 }
 
-/* Forward secrecy and authenticated encryption, also by TLS 1.2; HTTP/2 allows no other ciphers (RFC 9113 §9.2.2). */
+/* Forward secrecy and authenticated encryption, even with TLS 1.2; HTTP/2 allows no other ciphers (RFC 9113 §9.2.2). */
 static const char server_ciphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
-/* TLS 1.3 names its suites apart. AES-128 with SHA-256 takes less time, and less memory of each connection, than
- * AES-256 with SHA-384. */
+/* TLS 1.3 has a separate list. AES-128 with SHA-256 takes less time, and less memory of each connection, than AES-256
+ * with SHA-384. */
 static const char server_suites[] = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
-/* An idle connection keeps no buffers, and sessions are in the clients' tickets. */
+/* An idle connection keeps no buffers, and sessions are stored in the clients' tickets. */
 static int configure(struct loading *l)
 {
 	SSL_CTX *c = l->context;
@@ -163,7 +163,7 @@ static void free_tls(weft_http_tls_t *tls)
 	free(tls);
 }
 
-/* A copy; a name that is NULL has none. False: no memory. */
+/* Copies a name; NULL stays NULL. False: no memory. */
 static bool copy_name(char **to, const char *name)
 {
 	*to = name ? strdup(name) : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * URLs: RFC 3986, but only those that a request can have. The parser is strict, because the target and the authority
- * become lines of a request: a space or a control character there could begin a second one. A host must not begin with
- * '.' or '/' or '@', because weft_dial takes such names for Unix sockets.
+ * URLs: RFC 3986, but only URLs that a request can have. The parser is strict, because the target and the authority
+ * become lines of a request: a space or a control character there could begin an additional line. A host must not begin
+ * with '.' or '/' or '@', because weft_dial takes these names for Unix sockets.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static char lower(char c)
 	return is_in(c, 'A', 'Z') ? (char)(c + 'a' - 'A') : c;
 }
 
-/* Moves `*rest` behind its beginning up to one of these characters, and returns that beginning. */
+/* Moves `*rest` to the first of these characters, or to its end, and returns the text before that. */
 static weft_http_text_t cut(weft_http_text_t *rest, const char *stops)
 {
 	weft_http_text_t first = {rest->data, 0};
@@ -66,7 +66,7 @@ static void split_scheme(struct parts *p, weft_http_text_t *rest)
 	*rest = at;
 }
 
-/* False: bytes that no URL may have. */
+/* False: the text has bytes that no URL may have. */
 static bool split(struct parts *p, weft_http_text_t text)
 {
 	size_t i;
@@ -106,7 +106,7 @@ static bool is_name(weft_http_text_t t)
 	       weft__span(t.data, t.length, WEFT__HOST) == t.length && !memchr(t.data, '%', t.length);
 }
 
-/* The host as it is to be dialed; `*rest` is what stands behind it. */
+/* Takes the host in weft_dial's form; `*rest` becomes the text behind it. */
 static bool take_host(struct url *url, weft_http_text_t *rest)
 {
 	bool brackets = rest->length && *rest->data == '[';
@@ -128,7 +128,7 @@ static bool take_host(struct url *url, weft_http_text_t *rest)
 	return true;
 }
 
-/* ":8080"; none, or ":" alone, is the scheme's own. */
+/* ":8080"; without a number the scheme's default applies. */
 static bool take_port(struct url *url, weft_http_text_t text)
 {
 	unsigned long port = 0;
@@ -203,7 +203,7 @@ int weft__url_parse(struct url *url, weft_http_text_t text)
 
 /* ---- resolving --------------------------------------------------------------------------------------------------- */
 
-/* Is the segment at `at` this one, and does it end there? */
+/* Does the text at `at` begin with this segment, and does the segment end there? */
 static bool is_segment(const char *at, const char *end, const char *segment)
 {
 	size_t length = strlen(segment);
@@ -236,7 +236,7 @@ static size_t remove_dots(char *path, size_t length)
 	return (size_t)(to - path);
 }
 
-/* The reference's path behind the last '/' of the base's, or by itself. */
+/* The reference's path: relative paths follow the last '/' of the base's path. */
 static bool merge(struct text *t, weft_http_text_t base, weft_http_text_t path)
 {
 	size_t keep = 0;
