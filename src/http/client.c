@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Clients, and requests from their beginning to their end. The parts between are in client_*.c. */
+/* Clients, and the beginning and the end of requests. client_*.c have the steps in between. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,8 +228,9 @@ static bool is_idempotent(const char *method)
 	return false;
 }
 
-/* The server closed an idle connection when the request was on its way, or has said that it did not process it, or
- * requires HTTP/1.1. That is no promise that it did not process the request. */
+/* May a failed request be repeated? The server closed an idle connection while the request was in transit, or has
+ * reported that it did not process the request, or requires HTTP/1.1. A closed connection does not prove that the
+ * server did not process the request. */
 static bool may_be_repeated(const weft_http_request_t *r, int error)
 {
 	if ((error != -ECONNRESET && error != -EPIPE && error != -EAGAIN) || r->started ||
@@ -240,7 +241,7 @@ static bool may_be_repeated(const weft_http_request_t *r, int error)
 	return !r->repeated && (r->refused || (r->reused && is_idempotent(r->method)));
 }
 
-/* Connects, and sends a request that has no body, or one in memory. */
+/* Connects, and sends a request without a body, or with a body in memory. */
 static int send_whole(weft_http_request_t *r)
 {
 	int error;
@@ -279,7 +280,7 @@ static int exchange(weft_http_request_t *r)
 	return error;
 }
 
-/* A body that the caller sends is not complete. */
+/* Is a body that the caller sends incomplete? */
 static bool is_unfinished(const weft_http_request_t *r)
 {
 	if (r->sent || r->final || r->write_error)

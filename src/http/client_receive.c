@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Receiving responses. llhttp is given each byte once, as in request.c; each message has a parser of its own, because
- * llhttp takes the bytes behind a 1xx response with "Connection: close" for garbage.
+ * Receiving responses. llhttp gets each byte once, as in request.c; each message has a parser of its own, because
+ * llhttp treats the bytes behind a 1xx response with "Connection: close" as garbage.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static weft_http_request_t *request_of(llhttp_t *parser)
 	return parser->data;
 }
 
-/* @return for the parser: stop */
+/* Fails the request. @return stops the parser */
 static int refuse(weft_http_request_t *r, int error)
 {
 	if (!r->error)
@@ -47,8 +47,8 @@ struct field *weft__client_add_field(weft_http_request_t *r)
 	return &r->fields_at[r->count++];
 }
 
-/* A piece of a name or a value. The head stays where it is; a trailer is copied, because body data are received there.
- */
+/* Records a piece of a name or a value. The head stays in place; a trailer is copied, because body data are received
+ * over it. */
 static int note(weft_http_request_t *r, uint32_t *offset, uint32_t *length, const char *at, size_t n)
 {
 	r->head_bytes += n;
@@ -96,7 +96,8 @@ static weft_http_text_t text_of(const weft_http_request_t *r, unsigned index, bo
 	return (weft_http_text_t){from + f->name, f->name_length};
 }
 
-/* "chunked" alone is a transfer coding that this client can decode. 1 or 0: there is one or none. */
+/* Checks that "chunked" is the only transfer coding, because this client decodes no other. Returns 1 if the head has
+ * it, else 0; or a negative errno. */
 static int check_codings(const weft_http_request_t *r)
 {
 	weft_http_text_t value, element;
@@ -116,7 +117,7 @@ static int check_codings(const weft_http_request_t *r)
 	return count;
 }
 
-/* No length that the head announces counts for these: the response ends with its head. */
+/* Has the response a body? If it has none, it ends with its head, whatever length the head announces. */
 static bool has_body(const weft_http_request_t *r, int status)
 {
 	return status >= 200 && status != 204 && status != 304 && strcmp(r->method, "HEAD") != 0;
@@ -145,7 +146,7 @@ static int on_head(llhttp_t *parser)
 	    (coded && !parser->http_minor))
 		return refuse(r, -EBADMSG);
 	if (!body)
-		parser->flags |= F_SKIPBODY; /* llhttp_should_keep_alive asks for it */
+		parser->flags |= F_SKIPBODY; /* llhttp_should_keep_alive checks it */
 	if (r->status >= 200)
 		note_head(r, parser, coded);
 	parser->upgrade = 0;
@@ -154,7 +155,7 @@ static int on_head(llhttp_t *parser)
 	return body ? 0 : 1;
 }
 
-/* Body data move to the front of the area, so that pieces of chunks become contiguous. */
+/* Moves body data to the front of the area, so that pieces of chunks become contiguous. */
 static int on_body(llhttp_t *parser, const char *at, size_t length)
 {
 	weft_http_request_t *r = request_of(parser);
@@ -170,7 +171,7 @@ static int on_body(llhttp_t *parser, const char *at, size_t length)
 	return 0;
 }
 
-/* Extensions have no meaning here, and no limit of their own: a body of them alone would never end. */
+/* Extensions have no meaning here, and no limit of their own: a body that consists of extensions would never end. */
 static int on_extension(llhttp_t *parser, const char *at, size_t length)
 {
 	weft_http_request_t *r = request_of(parser);
@@ -223,7 +224,7 @@ void weft__client_reset_response(weft_http_request_t *r)
 	r->announced = WEFT_NEVER;
 }
 
-/* Gives the parser the bytes that it has not seen. 0, or a negative errno. */
+/* Passes the unparsed bytes to the parser. 0, or a negative errno. */
 static int feed(weft_http_request_t *r)
 {
 	struct area *area = r->area;
@@ -241,7 +242,7 @@ static int feed(weft_http_request_t *r)
 
 /* ---- heads ------------------------------------------------------------------------------------------------------- */
 
-/* After a 1xx response: what follows it moves to the front. */
+/* Prepares for the message after a 1xx response: moves the bytes behind that response to the front. */
 static int next_message(weft_http_request_t *r)
 {
 	struct area *area = &r->head;
@@ -270,7 +271,7 @@ static int parse_head(weft_http_request_t *r)
 		if (!error && r->complete && !r->final)
 			error = next_message(r);
 	}
-	if (error && r->final) { /* the body is malformed: it is for who reads the body */
+	if (error && r->final) { /* the body is malformed: reported to the reader of the body */
 		r->body_error = error;
 		r->error = error = 0;
 	}
@@ -336,7 +337,7 @@ int weft__client_receive_head(weft_http_request_t *r, uint64_t deadline)
 
 /* ---- bodies ------------------------------------------------------------------------------------------------------ */
 
-/* The server has closed the connection: only a body without any framing ends so. */
+/* The server has closed the connection: this is the end only for a body without framing. */
 static int end_of_input(weft_http_request_t *r)
 {
 	(void)llhttp_finish(&r->parser);
@@ -351,7 +352,7 @@ static int prepare_body_area(weft_http_request_t *r)
 	r->body.at = r->body.end = r->body.parsed = r->body.filled = 0;
 	if (r->body.capacity >= BODY_SIZE)
 		return 0;
-	free(r->body.data); /* of a redirect by HTTP/2 */
+	free(r->body.data); /* a body of a redirect by HTTP/2 */
 	r->body.data = malloc(BODY_SIZE);
 	r->body.capacity = r->body.data ? BODY_SIZE : 0;
 	return r->body.data ? 0 : -ENOMEM;
@@ -365,7 +366,7 @@ static int check_length(const weft_http_request_t *r)
 	return too_long ? -EFBIG : 0;
 }
 
-/* Called when the caller has all data that were decoded. */
+/* Called when the caller has all data decoded before. */
 int weft__client_more_body(weft_http_request_t *r)
 {
 	ssize_t n;
@@ -384,7 +385,7 @@ int weft__client_more_body(weft_http_request_t *r)
 	return feed(r);
 }
 
-/* Or closes it if it cannot be used again. */
+/* Returns the connection to the pool, or closes it if it cannot be reused. */
 void weft__client_give_back(weft_http_request_t *r)
 {
 	struct area *area = r->area;
@@ -402,7 +403,7 @@ void weft__client_let_go(weft_http_request_t *r)
 		weft__client_release(r, false);
 }
 
-/* A request that is over needs its connection no more. */
+/* Releases the connection of a completed request. */
 static void settle(weft_http_request_t *r)
 {
 	if (r->complete && r->sent)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Sending requests. `out` has the bytes that stand before the next piece of a body: the head, the line of a chunk. A
- * plain socket is written to without waiting; when it is full the task waits until it is writable or readable. So an
- * answer that comes before the body was sent whole ends the call, and two sides that both write first cannot block each
- * other. A stream that encrypts is written to in small pieces, each when the socket is writable.
+ * Sending requests. `out` has the bytes before the next piece of a body: the head, the line of a chunk. A write to a
+ * plain socket does not wait; if the socket is full the task waits until it is writable or readable. So a response that
+ * comes before the body was sent completely ends the call, and two sides that both write first cannot block each other.
+ * A TLS stream is written to in small pieces, each when the socket is writable.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static bool add_piece(struct text *t, weft_http_text_t piece)
 	return weft__text_add(t, piece.data, piece.length);
 }
 
-/* Is there a line of this field? `fields` are lines that end with CRLF. */
+/* Does `fields` have a line of this field? Its lines end with CRLF. */
 static bool has_field(const struct text *fields, const char *name)
 {
 	size_t length = strlen(name), at = 0;
@@ -52,7 +52,7 @@ static bool add_agent(weft_http_request_t *r, struct text *t)
 	       (add(t, "User-Agent: ") && add(t, agent) && add(t, "\r\n"));
 }
 
-/* Servers expect the length of a body that does not exist, if the method usually has one (RFC 9110, 8.6). */
+/* Does the method usually have a body? Then servers expect a length even without a body (RFC 9110, 8.6). */
 static bool usually_has_body(const char *method)
 {
 	return !strcmp(method, "POST") || !strcmp(method, "PUT") || !strcmp(method, "PATCH");
@@ -88,7 +88,7 @@ static int compose(weft_http_request_t *r)
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
-/* Nothing can be written now. 1: again; 0: the server has answered; or a negative errno. */
+/* Nothing can be written now: waits. 1: try again; 0: the server has answered; or a negative errno. */
 static int await_room(weft_http_request_t *r)
 {
 	struct area *area = r->area;
@@ -103,7 +103,7 @@ static int await_room(weft_http_request_t *r)
 			return 0;
 		if (events < 0)
 			return events;
-		if (events & (POLLOUT | POLLERR | POLLHUP)) /* the write says which error */
+		if (events & (POLLOUT | POLLERR | POLLHUP)) /* the write returns the error */
 			return 1;
 		if (r->final)
 			return 0;
@@ -113,7 +113,7 @@ static int await_room(weft_http_request_t *r)
 	}
 }
 
-/* Nothing can be written any more, but the server may have said why. */
+/* Writing has failed, but the server may have sent the reason. */
 static ssize_t write_fails(weft_http_request_t *r, ssize_t error)
 {
 	r->write_error = (int)error;
@@ -124,8 +124,8 @@ static ssize_t write_fails(weft_http_request_t *r, ssize_t error)
 	return error;
 }
 
-/* Takes the first n bytes that were sent out of `out`, then of the data, then of the CRLF that ends a chunk. Returns
- * those of the data. */
+/* Removes n sent bytes from `out`, then from the data, then from the CRLF that ends a chunk. Returns the number of
+ * bytes of the data. */
 static size_t account(weft_http_request_t *r, size_t n, size_t length, bool ends)
 {
 	struct text *out = &r->out;
@@ -140,7 +140,7 @@ static size_t account(weft_http_request_t *r, size_t n, size_t length, bool ends
 	if (r->kind == IN_CHUNKS)
 		r->chunk -= data;
 	if (ends && data == length)
-		(void)weft__text_add(out, &"\r\n"[n - data], 2 - (n - data)); /* it has room: for the chunk's line */
+		(void)weft__text_add(out, &"\r\n"[n - data], 2 - (n - data)); /* the chunk's line leaves room for it */
 	return data;
 }
 
@@ -206,7 +206,7 @@ static bool is_sent(const weft_http_request_t *r)
 	return !r->out.length;
 }
 
-/* The rest of the chunk that was begun, or a new one. */
+/* Begins a chunk unless the preceding chunk is incomplete. */
 static ssize_t begin_chunk(weft_http_request_t *r, size_t length)
 {
 	char line[20];
@@ -245,7 +245,7 @@ static int compose_head(weft_http_request_t *r)
 	return r->protocol->compose(r);
 }
 
-/* Sends the head alone, and waits until the server wants the body, or for config.continue_time. */
+/* Sends the head alone, and waits until the server asks for the body, or for config.continue_time. */
 static int await_continue(weft_http_request_t *r)
 {
 	uint64_t until = weft__client_until(r, r->client->config.continue_time);
@@ -304,7 +304,7 @@ static int check_write(const weft_http_request_t *r, size_t length)
 	return r->sent || r->last ? -EALREADY : 0;
 }
 
-/* A call that sends returns this: an error ends the request. */
+/* The result of a call that sends: an error ends the request. */
 static ssize_t result(weft_http_request_t *r, ssize_t n)
 {
 	if (n < 0)

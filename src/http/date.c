@@ -32,7 +32,7 @@ static int64_t now_in_seconds(bool simulated)
 	return now.tv_sec;
 }
 
-/* The coarse clock is that of the last tick, and is read without the processor's counter. */
+/* The coarse clock has the time of the last tick, and reading it does not read the processor's counter. */
 uint64_t weft__http_after(const weft_http_t *x, uint64_t time)
 {
 	const uint64_t tick = 10000000; /* nanoseconds, at most */
@@ -72,7 +72,7 @@ static bool name_in(const char *names, const char *name, int *index)
 	return false;
 }
 
-/* The preferred format, and the two obsolete ones that a recipient must accept. */
+/* Reads the preferred format, and the two obsolete formats that a recipient must accept. */
 static bool scan(const char *text, char month[4], struct tm *t, int *end)
 {
 	char day[10];

@@ -2,12 +2,12 @@
 /*
  * A connection of HTTP/2: its task, which receives, the writer, and its end.
  *
- * A writer is started by the first task that has frames to send, and lets all others run before it asks nghttp2 for
- * frames: streams that are answered together are sent together. A full buffer is sent before the next frame is made, so
- * nghttp2 queues no body data, and handlers wait while the peer does not read.
+ * The first task that has frames to send starts a writer. The writer lets all other tasks run before it asks nghttp2
+ * for frames: streams that are answered together are sent together. A full buffer is sent before the next frame is
+ * made, so nghttp2 queues no body data, and handlers wait while the peer does not read.
  *
  * Rejected: a writer for the connection's whole life, whose stack an idle connection would keep; and writes by the task
- * that receives, which would not read while the peer does not read either.
+ * that receives, which would not read while the peer does not read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ static bool find_functions(void *library)
 	return true;
 }
 
-/* Newer versions count a CONTINUATION again for each piece in which its head arrives: check_frame counts frames. */
+/* Newer versions count a CONTINUATION again for each piece in which its head arrives, so check_frame counts frames
+ * instead. */
 static void lift_limit(void *library)
 {
 	void (*set)(nghttp2_option *, size_t) = (__typeof__(set))dlsym(library, "nghttp2_option_set_max_continuations");
@@ -94,7 +95,7 @@ bool weft__h2_is_available(void)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Nothing can be sent any more: the connection's task sees the end of its input. */
+/* Nothing can be sent: makes the connection's task see the end of its input. */
 static void lose(struct h2 *h2)
 {
 	h2->lost = true;
@@ -125,7 +126,7 @@ bool weft__h2_fill(struct h2_output *out, nghttp2_session *session)
 	return n >= 0;
 }
 
-/* Fills the writer's buffer. False: nothing is left to send, and the writer ends. */
+/* Fills the writer's buffer. False: there is nothing to send, and the writer ends. */
 static bool fill(struct h2 *h2)
 {
 	h2->out.length = 0;
@@ -139,10 +140,10 @@ struct writer {
 	struct h2 *h2;
 	char *data;
 	bool over;    /* all frames were sent */
-	bool drained; /* and no more will come, in either direction */
+	bool drained; /* and no frames will come, in either direction */
 };
 
-/* False: nothing is left to send, and the writer is none any more. */
+/* False: there is nothing to send, and another task may start the next writer. */
 static bool next_batch(struct writer *w)
 {
 	struct h2 *h2 = w->h2;
@@ -224,7 +225,7 @@ void weft__h2_terminate(struct h2 *h2, uint32_t code)
 	h2->hostile = true;
 }
 
-/* Responses that the client has not accepted since this was called before. */
+/* Resets streams whose responses the client has not accepted since the preceding call. */
 static void reset_stale(struct h2 *h2)
 {
 	struct h2_stream *s, *next;
@@ -291,7 +292,7 @@ static bool take_input(struct h2 *h2, size_t capacity)
 	return h2->in;
 }
 
-/* The memory that a silent connection does without. */
+/* Frees the memory that a silent connection does not need. */
 static void release_spares(struct h2 *h2)
 {
 	release_input(h2);
@@ -300,7 +301,7 @@ static void release_spares(struct h2 *h2)
 	weft__h2_unlock(h2);
 }
 
-/* Waits until `until` at most. -EAGAIN: a part of that has passed, or data can be read. */
+/* Waits until `until` at most. -EAGAIN: a part of that time has passed, or data can be read. */
 static ssize_t receive_once(struct h2 *h2, uint64_t now, uint64_t until)
 {
 	struct stream *stream = &h2->connection->stream;
@@ -344,7 +345,7 @@ static ssize_t receive(struct h2 *h2)
 	return n;
 }
 
-/* Starts a task for each request that was received. */
+/* Starts a task for each received request. */
 static void start_streams(struct h2 *h2)
 {
 	struct h2_stream *s = h2->arrived, *next;
@@ -382,7 +383,7 @@ static bool feed(struct h2 *h2, const char *data, size_t length)
 	return goes_on;
 }
 
-/* A connection that fills a page gets a larger buffer. */
+/* Gives a larger buffer to a connection that fills a page. */
 static bool feed_input(struct h2 *h2, size_t length)
 {
 	return feed(h2, h2->in, length) && (length < IN_SIZE || h2->capacity > IN_SIZE || take_input(h2, H2_READ));
@@ -394,7 +395,7 @@ static void receive_all(struct h2 *h2)
 	struct exchange *e = x->e;
 	ssize_t n;
 
-	/* The preface at least; our own is sent by that. */
+	/* Feeds at least the preface, which makes nghttp2 send the server's own preface. */
 	if (!feed(h2, e ? e->in + e->head : "", e ? e->filled - e->head : 0))
 		return;
 	weft__http_drop_buffers(x);
@@ -405,7 +406,7 @@ static void receive_all(struct h2 *h2)
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-/* RFC 9113 §6.8: the client learns first that it shall send no more requests, and then which ones were seen. */
+/* RFC 9113 §6.8: the client first learns that it must send no more requests, and then which requests were seen. */
 static void announce_end(struct h2 *h2)
 {
 	uint64_t until = weft__after(H2_STOP_TIME);
@@ -428,7 +429,7 @@ static void end_stop(void *connection)
 	weft_group_done(&h2->tasks);
 }
 
-/* A client that does not close a connection which has no streams any more has it closed. */
+/* Closes a connection without streams if the client does not close it. */
 static void *stop(void *connection)
 {
 	struct h2 *h2 = connection;
@@ -466,7 +467,7 @@ void weft__h2_stop(struct h2 *h2)
 	weft__h2_unlock(h2);
 }
 
-/* Handlers learn that the client has gone. */
+/* Tells handlers that the client has gone. */
 static void end_streams(struct h2 *h2)
 {
 	struct h2_stream *s;
@@ -511,7 +512,7 @@ static void free_connection(struct h2 *h2)
 	free(h2);
 }
 
-/* A writer that is still there would wait for the client. */
+/* Ends a running writer, which would wait for the client. */
 static void end_writing(struct h2 *h2)
 {
 	weft__h2_lock(h2);
@@ -520,7 +521,7 @@ static void end_writing(struct h2 *h2)
 	weft__h2_unlock(h2);
 }
 
-/* Also if the connection's task is cancelled. */
+/* Runs even if the connection's task is cancelled. */
 static void end_connection(void *connection)
 {
 	struct h2 *h2 = connection;
@@ -583,7 +584,7 @@ void weft__h2_serve(weft_http_t *x)
 	}
 	weft_defer(end_connection, h2);
 	set_connection(x, h2);
-	if (atomic_load(&x->server->stopping)) /* weft_http_stop may have passed before */
+	if (atomic_load(&x->server->stopping)) /* weft_http_stop may have run before */
 		weft__h2_stop(h2);
 	receive_all(h2);
 	end_streams(h2);

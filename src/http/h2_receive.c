@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Frames that arrive: nghttp2's callbacks. They run in the connection's task, with the lock held. nghttp2 checks
- * frames, pseudo fields and lengths of bodies by RFC 9113. A head that exceeds a limit is answered by the stream's
- * task.
+ * Received frames: nghttp2's callbacks. They run in the connection's task, with the lock held. nghttp2 checks frames,
+ * pseudo fields and lengths of bodies by RFC 9113. A stream whose head exceeds a limit still gets a task, which
+ * answers it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ bool weft__h2_spend_patience(struct h2_patience *p)
 	return true;
 }
 
-/* It ends these attacks: streams that are reset at once (CVE-2023-44487), streams that the client has the server reset
+/* Stops these attacks: streams that are reset at once (CVE-2023-44487), streams that the client makes the server reset
  * (CVE-2025-8671), floods of PING, SETTINGS, PRIORITY and empty DATA. */
 void weft__h2_lose_patience(struct h2 *h2)
 {
@@ -50,8 +50,8 @@ static void note_id(struct h2 *h2, int32_t id)
 	h2->last_id = id;
 }
 
-/* A frame of a stream that nghttp2 does not know any more, or never knew: RFC 9113 §5.1 and §5.1.1. Frames that may
- * have been sent before the client saw that its stream was reset are allowed, and nghttp2 ignores them. */
+/* Checks a frame of a stream that nghttp2 has forgotten, or never knew: RFC 9113 §5.1 and §5.1.1. Frames that the
+ * client may have sent before it saw the reset of their stream are allowed, and nghttp2 ignores them. */
 static void check_closed(struct h2 *h2, int32_t id)
 {
 	int32_t age = (h2->last_id - id) / 2;
@@ -69,7 +69,7 @@ static void note_continuation(struct h2 *h2)
 		weft__h2_terminate(h2, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
-/* Called when nghttp2 knows all that came before the frame, unless it is a new request's. */
+/* Called after nghttp2 has processed everything before the frame, unless the frame begins a new request. */
 static void check_frame(struct h2 *h2, unsigned type, unsigned flags, int32_t id)
 {
 	bool is_old = id <= h2->last_id;
@@ -129,7 +129,7 @@ static bool give(struct h2 *h2, const char *data, size_t length)
 	return !h2->hostile;
 }
 
-/* With the streams' states before the frame. */
+/* Must the frame be checked with the streams' states before it? */
 static bool needs_states(const struct h2 *h2)
 {
 	return h2->frames.head[3] <= NGHTTP2_HEADERS && weft__h2_frame_id(h2->frames.head) <= h2->last_id;
@@ -196,7 +196,7 @@ static void add_field(struct h2_stream *s, const char *name, size_t length, cons
 		refuse(s, 431);
 }
 
-/* The authority comes first, as a field of its own; a Host field beside it must say the same. */
+/* The authority comes first, as a field of its own; a Host field beside it must be equal. */
 static void add_host(struct h2_stream *s, weft_http_text_t value)
 {
 	weft_http_text_t first;
@@ -235,7 +235,7 @@ static void set_method(struct h2_stream *s, weft_http_text_t value)
 		refuse(s, 501);
 }
 
-/* nghttp2 lets only the known ones pass, and each once. */
+/* nghttp2 accepts only known pseudo fields, each once. */
 static void add_pseudo(struct h2_stream *s, const char *name, weft_http_text_t value)
 {
 	if (name[1] == 'm')
@@ -253,7 +253,7 @@ static void set_expectation(struct h2_stream *s, weft_http_text_t value)
 		refuse(s, 417);
 }
 
-/* nghttp2 has checked that these are digits. */
+/* nghttp2 has checked that the value consists of digits. */
 static void set_length(struct h2_stream *s, weft_http_text_t value)
 {
 	size_t i;
@@ -296,7 +296,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	(void)session;
 	(void)frame;
 	(void)flags;
-	if (!s || s->x.e->failed == 431) /* the rest is not kept */
+	if (!s || s->x.e->failed == 431) /* the rest of the head is dropped */
 		return 0;
 	if (s->in_trailer)
 		add_trailer(s, (const char *)name, length, text);
@@ -331,7 +331,7 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
-/* A request's head is complete. Handlers of streams that were reset may still run: they count. */
+/* A request's head is complete. Running handlers of streams that were reset count towards the limit. */
 static void launch(struct h2 *h2, struct h2_stream *s)
 {
 	if (h2->running >= s->x.server->config.streams) {
@@ -394,7 +394,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 
 /* ---- bodies ------------------------------------------------------------------------------------------------------ */
 
-/* The windows are given back when the handler has read the data. */
+/* The windows are replenished when the handler has read the data. */
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data, size_t length, void *user)
 {
 	struct h2_stream *s = NG(session_get_stream_user_data)(session, id);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A stream of HTTP/2: an exchange whose request lies in the stream's own memory, and whose response goes through
- * nghttp2. A response's fields are collected as text, as for HTTP/1.1, and nghttp2 is given pointers into that.
+ * A stream of HTTP/2: an exchange whose request is in the stream's own memory, and whose response goes through nghttp2.
+ * A response's fields are collected as text, as for HTTP/1.1, and nghttp2 gets pointers into that text.
  *
- * Body data are copied once: from the handler's data, or the 4 KiB in which small pieces were collected, to the buffer
- * of the writer (on_send_data). A handler waits until that has happened, so a piece may lie on its stack. The last
- * pieces stay in the stream's memory, and the handler's task ends without waiting for them.
+ * Body data are copied once: from the handler's data, or from the 4 KiB in which small pieces were collected, to the
+ * buffer of the writer (on_send_data). A handler waits for that copy, so a piece may be on its stack. The last pieces
+ * stay in the stream's memory, and the handler's task ends without waiting for their copy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -117,7 +117,7 @@ static bool is_gone(const struct h2_stream *s)
 	return s->closed || s->h2->ended || s->h2->lost;
 }
 
-/* Gives the handler the data that have arrived, and takes the memory of those that it has read. */
+/* Gives the handler the data that have arrived, and reuses the memory of the data that it has read. */
 static void take_body(struct h2_stream *s)
 {
 	struct exchange *e = &s->exchange;
@@ -132,7 +132,7 @@ static void take_body(struct h2_stream *s)
 	s->x.e->received += t.length;
 }
 
-/* The windows of data that the handler has read. */
+/* Returns to the windows the data that the handler has read. */
 static void return_window(struct h2_stream *s)
 {
 	if (!s->taken)
@@ -228,14 +228,14 @@ static int more_body(weft_http_t *x)
 
 /* ---- the response's head ----------------------------------------------------------------------------------------- */
 
-/* `flags`: whether the text stays in place until the frame has been sent. */
+/* `flags`: does the text stay in place until the frame has been sent? */
 static void add(nghttp2_nv **to, const char *name, size_t name_length, const char *value, size_t length, uint8_t flags)
 {
 	*(*to)++ = (nghttp2_nv){(uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, name_length, length, flags};
 }
 #define ADD(to, name, value, length, flags) add(to, name, sizeof(name) - 1, value, length, flags)
 
-/* A client would take these for errors. */
+/* A client would treat these fields as errors. */
 static bool is_for_one_connection(weft_http_text_t name)
 {
 	return weft__text_is(name, "keep-alive") || weft__text_is(name, "proxy-connection") ||
@@ -308,7 +308,7 @@ static void add_own_fields(nghttp2_nv **to, struct h2_stream *s, uint8_t flags)
 	}
 }
 
-/* NULL: no memory. To be freed if it is not `few`. */
+/* NULL: no memory. The caller frees the result if it is not `few`. */
 static nghttp2_nv *room_for(const struct text *lines, nghttp2_nv *few)
 {
 	size_t n = weft__h2_count_lines(lines) + OWN_FIELDS;
@@ -401,7 +401,7 @@ static void submit_trailer(struct h2_stream *s)
 	free_room(fields, few);
 }
 
-/* nghttp2 asks for the length of the next DATA frame. */
+/* nghttp2 calls this for the length of the next DATA frame. */
 static ssize_t on_read_data(nghttp2_session *session, int32_t id, uint8_t *buffer, size_t length, uint32_t *flags,
 			    nghttp2_data_source *source, void *user)
 {
@@ -440,7 +440,8 @@ static void take_part(struct h2_stream *s, struct iovec *part, size_t *length)
 	*length -= n;
 }
 
-/* And has it copied. The parts are fewer now if the handler stopped waiting: then the stream has been reset. */
+/* nghttp2 calls this to copy the frame's data. There are fewer parts if the handler has stopped waiting: then the
+ * stream has been reset. */
 static int on_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head, size_t length,
 			nghttp2_data_source *source, void *user)
 {
@@ -531,7 +532,7 @@ static int push_pieces(weft_http_t *x, int fd, uint64_t offset, uint64_t length,
 		ssize_t n = weft_pread(fd, data, part, (int64_t)offset);
 
 		if (n <= 0)
-			return weft__http_lose(x, n ? n : -EIO); /* the file is shorter */
+			return weft__http_lose(x, n ? n : -EIO); /* the file is shorter than announced */
 		error = push(x, data, (size_t)n);
 		x->e->sent += error ? 0 : (uint64_t)n;
 		offset += (uint64_t)n;
@@ -551,7 +552,7 @@ static int push_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length)
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-/* A client that has not sent all of its request is told to stop when it has the response (RFC 9113 §8.1). */
+/* Asks a client that has not sent its whole request to stop, after the response (RFC 9113 §8.1). */
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct h2_stream *s;
@@ -577,7 +578,7 @@ static bool is_short(const weft_http_t *x)
 	return x->e->length != WEFT_NEVER && x->e->written < x->e->length && !weft__http_is_silent(x);
 }
 
-/* Only notes that the response is whole: it is given to nghttp2 when the task ends. */
+/* Only records that the response is complete: nghttp2 gets it when the task ends. */
 static void complete(weft_http_t *x)
 {
 	if (!x->e->streaming && x->e->length == WEFT_NEVER && (!x->e->trailers.length || weft__http_is_silent(x)))
@@ -631,7 +632,7 @@ static void end_task(void *stream)
 	weft_group_done(&h2->tasks);
 }
 
-/* RFC 9113 §8.2.3: several cookie fields are one. */
+/* RFC 9113 §8.2.3: joins several cookie fields. */
 static int join_cookies(struct h2_stream *s)
 {
 	struct exchange *e = &s->exchange;
@@ -648,7 +649,7 @@ static int join_cookies(struct h2_stream *s)
 			room &= weft__text_add(&s->head, "; ", 2);
 		else
 			*(first = to++) = *f;
-		/* The text must not move while it is added to itself. */
+		/* The text must not move while a part of it is appended to it. */
 		room &= weft__text_reserve(&s->head, f->value_length) &&
 			weft__text_add(&s->head, s->head.data + f->value, f->value_length);
 	}
@@ -676,7 +677,7 @@ static int check_head(struct h2_stream *s)
 	return status;
 }
 
-/* A request that its client has withdrawn meanwhile is not answered. */
+/* Does the client still want the request? A withdrawn request is not answered. */
 static bool is_wanted(struct h2_stream *s)
 {
 	bool gone;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Access logs. A line is written by one call, so that lines of several threads do not mix. */
+/* Access logs. One call writes a line, so that lines of several threads do not mix. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void add_string(struct line *l, const char *text)
 	add(l, text, strlen(text));
 }
 
-/* The client's bytes must not begin a new line, nor end a string. */
+/* The client's bytes must not begin a new line, or end a string. */
 static void add_escaped(struct line *l, weft_http_text_t text)
 {
 	char code[8];

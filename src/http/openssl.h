@@ -6,7 +6,7 @@
 #ifndef HTTP_OPENSSL_H
 #define HTTP_OPENSSL_H
 
-/* The second header is the one for the processor: a cross compiler may find the other alone. */
+/* The second header is the processor's: a cross compiler may find only the first. */
 #if !defined(WEFT_WITHOUT_OPENSSL) && __has_include(<openssl/ssl.h>) && __has_include(<openssl/opensslconf.h>)
 #include <openssl/opensslv.h>
 #if defined(OPENSSL_VERSION_MAJOR) && OPENSSL_VERSION_MAJOR >= 3
@@ -24,7 +24,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-/* libssl.so.3 depends on libcrypto.so.3, so all of them are found by one handle. */
+/* libssl.so.3 depends on libcrypto.so.3, so one handle finds all functions. */
 #define OPENSSL_FUNCTIONS(F)                                                                                           \
 	F(BIO_clear_flags)                                                                                             \
 	F(BIO_free)                                                                                                    \
@@ -91,9 +91,10 @@ extern struct openssl openssl;
 struct weft_http_tls {
 	bool is_client;
 	char *certificate, *key; /* the files; of a client: the authorities, and NULL; both NULL: the system's */
-	pthread_mutex_t lock;	 /* protects `context`; held for a few instructions */
+	pthread_mutex_t lock;	 /* the files; for a client: the authorities, and NULL; both NULL: the system's
+				  * authorities */
 	SSL_CTX *context;
-	const char *_Atomic why; /* a literal of ours or of OpenSSL's */
+	const char *_Atomic why; /* a literal of this library or of OpenSSL */
 };
 
 /* tls.c: chooses one of the protocols that a client offers. */

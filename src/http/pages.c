@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Receive buffers: pages that a silent connection gives back. malloc would keep them resident between memory that is
- * still in use, so they come from blocks of their own, and all but the last few that were given back lose their memory
+ * Receive buffers: pages that a silent connection returns. malloc would keep them resident between memory that is still
+ * in use, so they come from blocks of their own, and all except the last few returned pages lose their memory
  * (MADV_DONTNEED). The addresses are kept for the next connections until the server is closed.
  */
 #define _GNU_SOURCE
@@ -17,7 +17,7 @@ struct page_block {
 	char *memory;
 };
 
-/* `free` has room for all pages: warm ones at its end. With the lock held. */
+/* Makes room in `free` for all pages; warm pages are at its end. With the lock held. */
 static bool add_block(struct page_pool *p)
 {
 	struct page_block *b = malloc(sizeof *b);
@@ -53,7 +53,8 @@ char *weft__http_take_page(weft_http_server_t *server)
 	return page;
 }
 
-/* If WARM pages are warm already, the one that was given back first loses its memory: it is the lowest of them. */
+/* If WARM pages are already warm, the page that was returned first loses its memory: it is the lowest warm page in
+ * `free`. */
 void weft__http_give_page(weft_http_server_t *server, char *page)
 {
 	struct page_pool *p = &server->pool;

@@ -26,7 +26,8 @@ int weft__http_method_of(const char *name, size_t length)
 	return -EINVAL;
 }
 
-/* Names behind ':' and '*' are there; '*' is in the last part only. @return parameters, or -EINVAL */
+/* Checks that there are names behind ':' and '*', and that '*' is only in the last part. @return the number of
+ * parameters, or -EINVAL */
 static int check_path(const char *path)
 {
 	int params = 0;
@@ -157,7 +158,7 @@ static void add_method(uint64_t *seen, char *text, size_t size, int method)
 	snprintf(text + length, size - length, "%s%s", length ? ", " : "", llhttp_method_name((llhttp_method_t)method));
 }
 
-/* The methods of a path's routes. False: it has none. */
+/* Lists the methods of a path's routes. False: the path has no route. */
 static bool allowed(weft_http_t *x, char *text, size_t size)
 {
 	bool all = x->e->path.length == 1 && *x->e->path.data == '*', any = false;
@@ -239,7 +240,7 @@ static ssize_t decode(const char *from, size_t length, char *to, bool form)
 	return (ssize_t)n;
 }
 
-/* Removes "." and ".." parts in place. @return the new length, or -EINVAL: it leads out of the root */
+/* Removes "." and ".." parts in place. @return the new length, or -EINVAL if the path leaves the root */
 static ssize_t remove_dots(char *path, size_t length)
 {
 	char *at = path, *to = path, *end = path + length;
@@ -285,7 +286,7 @@ static int decode_path(weft_http_t *x)
 	return 0;
 }
 
-/* "http://host/path": what is behind the authority. False: it is no such target. */
+/* Skips "http://host" of "http://host/path". False: not a valid target of this form. */
 static bool skip_authority(weft_http_text_t *target)
 {
 	const char *end = target->data + target->length, *at = target->data;
@@ -356,7 +357,7 @@ weft_http_text_t weft_http_query(const weft_http_t *x)
 	return x->e->query;
 }
 
-/* True: the encoded name is this one. */
+/* Is this the encoded form of `name`? */
 static bool is_name(const char *encoded, size_t length, const char *name)
 {
 	char few[256];

@@ -2,8 +2,8 @@
 /*
  * The server: listeners, the life of a connection, and its end.
  *
- * A connection's task belongs to no scope, so that a handler which fails ends its own connection only; the server
- * counts its connections, and keeps them in a list for weft_http_stop. Each has a scope of its own, which
+ * A connection's task belongs to no scope, so that a handler that fails ends only its own connection; the server counts
+ * its connections, and keeps them in a list for weft_http_stop. Each connection has a scope of its own, which
  * weft_http_stop cancels when its time is over.
  */
 #include <errno.h>
@@ -24,12 +24,12 @@ struct serving {
 };
 
 #define SECOND 1000000000ull
-#define LINGER_TIME (1 * SECOND)  /* for which a closed connection waits for data that it discards */
-#define LINGER_MOST (10 * SECOND) /* and how long it does that at most */
+#define LINGER_TIME (1 * SECOND)  /* a closed connection waits so long for data, which it discards */
+#define LINGER_MOST (10 * SECOND) /* the most time for that */
 
 enum { SHORTAGE_PAUSE = 10000000 };
 
-/* ---- making one -------------------------------------------------------------------------------------------------- */
+/* ---- making a server --------------------------------------------------------------------------------------------- */
 
 static void set_defaults(weft_http_config_t *c)
 {
@@ -84,7 +84,7 @@ void weft_http_stats(const weft_http_server_t *s, weft_http_stats_t *stats)
 	weft__http_sum_shares(s, stats);
 }
 
-/* Whether the caller is being cancelled or not: the lists must be right. */
+/* Locks even if the caller is being cancelled: the lists must stay correct. */
 void weft__http_lock(weft_http_server_t *server)
 {
 	weft_shield_begin();
@@ -145,8 +145,8 @@ static void refuse(weft_http_t *x, int status)
 	weft__http_answer(x, status);
 }
 
-/* A close while the peer still sends resets the connection, and the peer may lose the response: read until it has seen
- * the end. Not inlined: a connection that waits shall not have this buffer on its stack. */
+/* A close while the peer still sends would reset the connection, and the peer might lose the response: reads until the
+ * peer has seen the end. Not inlined: a waiting connection must not have this buffer on its stack. */
 static __attribute__((noinline)) void linger(weft_http_t *x)
 {
 	uint64_t until = weft_now() + LINGER_MOST;
@@ -236,7 +236,7 @@ static void set_up(weft_http_t *x, weft_http_server_t *server, int fd)
 			   .simulated = !strcmp(weft_io_backend(), "simulated")};
 }
 
-/* In plain text, because the client has no other. */
+/* In plain text, which is all that the client speaks. */
 static void refuse_plain_request(weft_http_t *x)
 {
 	static const char text[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 30\r\n"
@@ -245,7 +245,7 @@ static void refuse_plain_request(weft_http_t *x)
 	(void)weft__stream_write(&x->stream, text, sizeof text - 1, weft__after(x->server->config.write_time));
 }
 
-/* False: there is no stream. weft_http_stop may end a handshake, because no request has begun. */
+/* False: the handshake has failed. weft_http_stop may end a handshake, because no request has begun. */
 static bool begin_tls(weft_http_t *x, weft_http_tls_t *tls)
 {
 	const weft_http_config_t *config = &x->server->config;
@@ -260,7 +260,7 @@ static bool begin_tls(weft_http_t *x, weft_http_tls_t *tls)
 	if (error == -EPROTONOSUPPORT)
 		refuse_plain_request(x);
 	if (error)
-		linger(x); /* so that the peer sees why */
+		linger(x); /* so that the peer receives the alert */
 	return !error;
 }
 
@@ -293,7 +293,7 @@ static void serve(weft_http_server_t *server, int fd, weft_http_tls_t *tls)
 		linger(&x);
 }
 
-/* A handler may end its task. */
+/* Runs even if a handler ends its task. */
 static void leave(void *server)
 {
 	weft_group_done(&((weft_http_server_t *)server)->open);
@@ -333,7 +333,7 @@ static void *run_connection(void *argument)
 	return NULL;
 }
 
-/* The connection is closed if there is no memory for it. */
+/* Closes the connection if there is no memory for it. */
 static int start_connection(weft_http_server_t *server, weft_http_tls_t *tls, int fd)
 {
 	struct arrival *a = malloc(sizeof *a);
@@ -353,14 +353,14 @@ static int start_connection(weft_http_server_t *server, weft_http_tls_t *tls, in
 	return error;
 }
 
-/* Descriptors and memory come back when connections end. */
+/* Descriptors and memory become free when connections end. */
 static bool is_shortage(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM || error == -EDQUOT ||
 	       error == -EAGAIN || error == -ENOSPC;
 }
 
-/* The connection was lost before it was accepted; Linux reports errors of the network here too. */
+/* The connection was lost before it was accepted; Linux also reports errors of the network here. */
 static bool is_of_one_connection(int error)
 {
 	switch (-error) {
@@ -381,7 +381,7 @@ static bool is_of_one_connection(int error)
 	}
 }
 
-/* A cancellation may end the task in either wait: then end_serving gives the room back. */
+/* A cancellation may end the task in either wait: then end_serving returns the permit. */
 static int accept_one(struct serving *s, int listener)
 {
 	weft_http_server_t *server = s->server;
@@ -396,7 +396,7 @@ static int accept_one(struct serving *s, int listener)
 	fd = weft_accept(listener, NULL, NULL, 0);
 	if (fd < 0)
 		return fd;
-	s->has_room = false; /* the connection has it */
+	s->has_room = false; /* the connection holds the permit */
 	error = start_connection(server, s->tls, fd);
 	if (error)
 		give_room(server);
@@ -461,8 +461,8 @@ int weft_http_serve_tls(weft_http_server_t *server, int listener, weft_http_tls_
 
 /* ---- stopping ---------------------------------------------------------------------------------------------------- */
 
-/* A connection that is idle sees an end of its input. Data that have arrived before are still read, and answered.
- * HTTP/2 has a frame for that. */
+/* An idle connection sees an end of its input. Data that have arrived before are still read, and answered. HTTP/2 has a
+ * frame for that. */
 static void end_idle(weft_http_server_t *server)
 {
 	weft_http_t *x;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Each thread's share of a server: counters that it alone writes, and memory that it takes again. Workers that all
- * write one word would fetch it from each other's caches for each request.
+ * Each thread's share of a server: counters that only this thread writes, and memory that it reuses. If all workers
+ * wrote the same word, they would fetch it from each other's caches for each request.
  *
- * A share belongs to the thread that used it first. Threads that find all of them taken have the last one together.
+ * A share belongs to the thread that used it first. Threads that find no free share use the last share together.
  */
 #include <stdlib.h>
 
 #include "http/exchange.h"
 
-/* Not inlined: a task may change its thread when it waits, and compilers keep addresses of thread-local variables. */
+/* Not inlined: a task may continue in a different thread after a wait, and compilers keep addresses of thread-local
+ * variables. */
 static __attribute__((noinline)) struct share *share_of(weft_http_server_t *server)
 {
 	static _Thread_local char thread __attribute__((tls_model("initial-exec")));
@@ -56,13 +57,13 @@ void weft__http_answered(weft_http_server_t *server, int status)
 	add(s, &s->statuses[status / 100], 1);
 }
 
-/* The shared one has no spare. */
+/* The shared share has no spare exchange. */
 struct exchange *weft__http_take_spare(weft_http_server_t *server)
 {
 	struct share *s = share_of(server);
 	struct exchange *e = s->spare;
 
-	if (e) /* never that of the share that several have: nobody writes it */
+	if (e) /* always NULL in the shared share, whose spare is never written */
 		s->spare = NULL;
 	return e;
 }

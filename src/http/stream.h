@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The byte stream below HTTP: a socket, or TLS over one. TLS is behind a table of functions, so that a program without
- * it does not link it. Results and deadlines are those of weft/io.h; one task may read while another one writes.
+ * The byte stream below HTTP: a socket, or TLS over a socket. TLS is behind a table of functions, so that a program
+ * without TLS does not link it. Results and deadlines are as in weft/io.h; one task may read while a second task
+ * writes.
  */
 #ifndef HTTP_STREAM_H
 #define HTTP_STREAM_H
@@ -13,16 +14,17 @@
 struct stream {
 	int fd;
 	const struct stream_kind *kind; /* NULL: a plain socket */
-	void *state;			/* the kind's own */
+	void *state;			/* private to the kind */
 };
 
 struct stream_kind {
 	ssize_t (*read)(struct stream *s, void *data, size_t length, uint64_t deadline);
-	/* Until data can be read: 1. 0: the deadline has passed. It holds as little memory as it can. */
+	/* Waits until data can be read: 1. 0: the deadline has passed. Holds as little memory as possible. */
 	int (*wait)(struct stream *s, uint64_t deadline);
-	/* All bytes: their number; fewer, or a negative errno: the stream has failed. Changes `parts`. */
+	/* Writes all bytes, and returns their number; fewer, or a negative errno: the stream has failed. Changes
+	 * `parts`. */
 	ssize_t (*write)(struct stream *s, struct iovec *parts, int count, uint64_t deadline);
-	/* Tells the peer that no more data come. 0, or a negative errno. */
+	/* Tells the peer that no more data will come. 0, or a negative errno. */
 	int (*finish)(struct stream *s);
 	void (*close)(struct stream *s); /* the socket too */
 };
@@ -50,7 +52,7 @@ static inline ssize_t weft__stream_write(struct stream *s, const void *data, siz
 	return s->kind ? s->kind->write(s, &part, 1, deadline) : weft_write_all_until(s->fd, data, length, deadline);
 }
 
-/* Part of a file, from *offset on, which moves with what was sent. */
+/* Sends part of a file, from *offset on, and advances *offset past the sent bytes. */
 ssize_t weft__stream_send_file(struct stream *s, int from, int64_t *offset, size_t length, uint64_t deadline);
 
 static inline int weft__stream_finish(struct stream *s)

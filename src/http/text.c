@@ -51,7 +51,7 @@ static bool is_control(unsigned char c)
 	return c != '\t' && (c < ' ' || c == 127);
 }
 
-/* May one of eight bytes be a control character? A sum in each byte without a branch. */
+/* May any of eight bytes be a control character? Tests all eight at once, without a branch. */
 static bool may_have_control(const char *text)
 {
 	const uint64_t each = 0x0101010101010101;

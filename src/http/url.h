@@ -13,15 +13,16 @@
 struct url {
 	char *text; /* allocated, with a zero at its end */
 	size_t length;
-	size_t host, path; /* where the authority, and the path, begin */
-	char name[256];	   /* the host, as weft_dial wants it: without brackets */
+	size_t host, path; /* the offsets of the authority, and of the path */
+	char name[256];	   /* the host in weft_dial's form: without brackets */
 	char port[6];
 	bool secure;
 };
 
-/* 0; -EINVAL: no http or https URL, or bytes that no URL may have; -ENOMEM. Then nothing is to be freed. */
+/* 0; -EINVAL: not an http or https URL, or bytes that no URL may have; -ENOMEM. After an error there is nothing to
+ * free. */
 int weft__url_parse(struct url *url, weft_http_text_t text);
-/* Resolves a reference by RFC 3986, 5.2. Results as weft__url_parse. */
+/* Resolves a reference by RFC 3986, 5.2. Returns like weft__url_parse. */
 int weft__url_resolve(struct url *url, const struct url *base, weft_http_text_t reference);
 
 static inline weft_http_text_t weft__url_origin(const struct url *url)
