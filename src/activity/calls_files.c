@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Twins of libc's calls on files, and of those that lock files. A file on a disk is always ready, so a descriptor
- * cannot tell when a call would not wait: a helper thread makes the call if an attempt that does not wait has failed.
+ * Twins of libc's calls that read, write, open and lock files. A file on a disk is always ready, so its descriptor
+ * cannot tell when a call would not wait: if an attempt that does not wait has failed, a helper thread makes the call.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -115,7 +115,7 @@ TWIN(int, eventfd_read, (int fd, eventfd_t *value))
 	return weft__yielding_read(fd, value, sizeof *value) == sizeof *value ? 0 : -1;
 }
 
-/* The value is in the heap: a helper may write it while these frames are parked. */
+/* The value is in the heap, because a helper thread may read it while these frames are parked. */
 TWIN(int, eventfd_write, (int fd, eventfd_t value))
 {
 	eventfd_t *kept = weft__record_take(weft__activity_hot.group, sizeof *kept);
@@ -154,7 +154,7 @@ static int open_file(const char *name, int directory, const char *path, int flag
 	return (int)weft__call_by_helper(name, (void *)(uintptr_t)openat, words, error);
 }
 
-/* Their callers take them for variadic functions, which makes no difference to a word in a register. */
+/* Callers see these functions as variadic, which makes no difference for an argument in a register. */
 TWIN(int, open, (const char *path, int flags, unsigned mode))
 {
 	return open_file("open", AT_FDCWD, path, flags, mode);
@@ -188,7 +188,7 @@ TWIN_TOO(int, __openat64_2, __openat_2, (int directory, const char *path, int fl
 
 /* ---- locks of files ---------------------------------------------------------------------------------------------- */
 
-/* Returns the form of the command that does not wait; 0: this one does not wait. */
+/* Returns the form of the command that does not wait; 0: the command itself does not wait. */
 static int attempt_of(int command)
 {
 	return command == F_SETLKW ? F_SETLK : command == F_OFD_SETLKW ? F_OFD_SETLK : 0;

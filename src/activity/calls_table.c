@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The functions of libc_calls.def that the program may have from libc, and their twins: for twins.c. */
+/* The table of libc_calls.def's functions and their twins, which twins.c reads. */
 #include "activity/libc_calls.h"
 
 #define WEFT__CALL_BLOCKS(name, why)
-/* The names differ from the headers', whose types differ. Weak: a library that has no such function gives NULL. */
+/* The C names differ from the headers' names, because the types differ. The symbols are weak: a function that the C
+ * library does not have is NULL. */
 #define WEFT__CALL_PARKS(name, how)                                                                                    \
 	extern weft__any_fn_t weft__plain_##name __asm__(#name) __attribute__((weak));                                 \
 	extern weft__any_fn_t weft__alias_##name __asm__("__" #name) __attribute__((weak));                            \

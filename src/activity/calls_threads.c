@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Twins of libc's calls that wait for other threads and processes: their ends, semaphores, signals, queues. An object
- * without a descriptor is waited for by a helper thread, in slices of time, so that the call can be cancelled between
- * two slices.
+ * Twins of libc's calls that wait for other threads and processes: their ends, semaphores, signals, queues. A helper
+ * thread waits for an object without a descriptor, in slices of time, so that the call can be cancelled between two
+ * slices.
  */
 #define _GNU_SOURCE
 #include <mqueue.h>
@@ -25,7 +25,7 @@ static bool is_valid(const struct timespec *time)
 	return time->tv_nsec >= 0 && time->tv_nsec < SECOND;
 }
 
-/* A time of a clock as one of weft_now(). NULL: never. */
+/* Converts a time of `clock` to a time of weft_now(). NULL: never. */
 static uint64_t deadline_of(clockid_t clock, const struct timespec *time)
 {
 	struct timespec now;
@@ -77,7 +77,7 @@ static int64_t wait_in_slices(struct sliced *s)
 	return error < 0 ? -error : error;
 }
 
-/* Returns 0 or an error number. *value: what a thread that has ended returned. */
+/* Returns 0 or an error number. *value: the result of a thread that has ended. */
 static int wait_sliced(const char *name, const struct sliced *how, void **value)
 {
 	struct sliced *s = weft__record_take(weft__activity_hot.group, sizeof *s);
@@ -201,7 +201,7 @@ TWIN(int, sem_clockwait, (sem_t * semaphore, clockid_t clock, const struct times
 
 /* ---- System V's semaphores and messages -------------------------------------------------------------------------- */
 
-/* The helper says EAGAIN, too, if the program does not want to wait. */
+/* If an operation must not wait (IPC_NOWAIT), the helper's call fails with EAGAIN, too. */
 TWIN(int, semtimedop, (int set, struct sembuf *operations, size_t count, const struct timespec *timeout))
 {
 	static const struct timespec none;
@@ -244,7 +244,7 @@ TWIN(int, msgsnd, (int queue, const void *message, size_t bytes, int flags))
 /* A call with this time does not wait: it fails with ETIMEDOUT. */
 static const struct timespec past;
 
-/* Has the queue become ready? Else errno says why not. */
+/* Waits until the queue is ready. False: errno says why not. */
 static bool becomes_ready(int fd, int events, uint64_t deadline)
 {
 	int ready = weft__call_wait(fd, events, deadline);

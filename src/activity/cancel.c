@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Activities that end before their function does: cancelled, or without memory. What such an activity has deferred runs
- * first, in its own frames, where it waited; then its frames are forgotten.
+ * Activities that end before their function returns: they were cancelled, or there was no memory. First the deferred
+ * functions of such an activity run, in its own frames, where it waited; then its frames are discarded.
  *
- * A parked activity that is cancelled gets another return address (weft__divert), so that a switch need not look.
+ * Cancelling a parked activity replaces its return address (weft__divert), so a switch need not check for it.
  */
 #include "activity/activity.h"
 
@@ -41,7 +41,8 @@ void weft__activity_ends_cancelled(void)
 	weft__activity_fail(ECANCELED);
 }
 
-/* What has been handed to an activity must not be lost: so one that was woken goes on to its next wait. */
+/* An activity that is being woken may have received something, which must not be lost. Such an activity continues to
+ * its next wait. */
 static void interrupt(struct weft__activity_group *g, weft_activity_t *a)
 {
 	weft__set_flags(g, a, a->flags | WEFT__A_CANCELLED);
@@ -67,7 +68,7 @@ void weft_activity_cancel(weft_activity_t *a)
 	interrupt(g, a);
 }
 
-/* Also those that wait while they end: they go on with what else they have deferred. */
+/* Also interrupts an activity that waits while it ends: it continues with the rest of its deferred functions. */
 static void interrupt_any(weft_activity_t *a, void *g)
 {
 	if (a->state >= WEFT__A_READY && a->state != WEFT__A_ENDED)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Deep recursion. A twin that finds the window nearly full is called again in a stack of its activity's own: a mapping,
- * which is not copied at switches; nobody else uses its addresses. Each next one is twice as large. The group keeps one
- * that was left, so that a loop at the border does not map one each time.
+ * Deep recursion. A twin that finds the window nearly full is called again in a stack of the activity's own: a mapping
+ * that only this activity uses, so switches do not copy it. Each further stack is twice as large. The group caches a
+ * stack that was left, so that a loop at the border does not map a stack each time.
  *
- * Plain code that twins call does not ask: each mapping has as much room for it as the hot stack.
+ * Plain code that twins call does not check the limit: each mapping has as much room for it as the hot stack.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -20,7 +20,7 @@ enum { FIRST_STACK = 1 << 20, GUARD = 64 << 10, PLAIN_C = 8 << 20 };
 enum { LEAST_HOT = 128 << 10, MOST_HOT = 1 << 30, DEEPEST = 1 << 30 };
 static const char variable[] = "WEFT_ACTIVITY_STACK";
 
-/* ---- how large, and what is said when it is not enough ---------------------------------------------------------- */
+/* ---- sizes, and the messages about them ------------------------------------------------------------------------- */
 
 static const char *remedy(const void *owner)
 {
@@ -50,7 +50,7 @@ static bool reports(const char *address)
 	return true;
 }
 
-/* A group may have as much as a program's main thread. */
+/* By default a group has as much stack as a program's main thread. */
 static void by_limit(struct weft__activity_group *g)
 {
 	struct rlimit of_stack = {PLAIN_C, PLAIN_C};
@@ -111,7 +111,8 @@ static struct weft__activity_stack *stack_map(size_t bytes)
 }
 
 #ifdef WEFT_TINY
-/* Test builds: there is room for one small frame, then for a larger one, so that any frame fits at last. */
+/* Test builds: the first stack has room for one small frame, and each next stack for a larger frame, so that every
+ * frame fits in the end. */
 static size_t next_bytes(const struct weft__activity_group *g)
 {
 	return FIRST_STACK + g->hot_bytes;
@@ -193,7 +194,7 @@ static void stack_give(struct weft__activity_group *g, struct weft__activity_sta
 		munmap(worse->low, worse->bytes);
 }
 
-/* Arguments on the stack, from sp + 8 on, are copied below the new stack's record, and aligned as there. */
+/* The arguments on the stack, from sp + 8 on, are copied below the new stack's record, with the same alignment. */
 char *weft__activity_grow(char *sp)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
@@ -205,7 +206,7 @@ char *weft__activity_grow(char *sp)
 	stack = stack_take(g);
 	if (!stack)
 		weft__activity_fail(ENOMEM);
-	/* There may be fewer: up to the end of this stack all can be read. */
+	/* The call may have fewer arguments. Everything up to the end of this stack is readable. */
 	most = (size_t)((g->stack ? (char *)g->stack : g->base) - (sp + 8));
 	if (arguments > most)
 		arguments = most & ~(size_t)15;
@@ -239,7 +240,8 @@ static void stack_leave(struct weft__activity_group *g)
 	weft__limits(g);
 }
 
-/* Called on the stack that is left, which therefore stays mapped: it becomes the spare one, or is larger than that. */
+/* Runs on the stack that is being left, which must therefore stay mapped: a spare stack that is as large is
+ * unmapped, so that this stack becomes the spare. */
 char *weft__activity_shrink(void)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;

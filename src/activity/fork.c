@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A child of fork has the thread that called fork, and no other thread. So the child's group has the activity that
- * called fork, and no other activity: what the others are about to do, the parent does. In the child the others count
- * as cancelled, without what they have deferred. The child has no timer: its inserted yields switch only to activities
- * that it makes, at explicit yields and waits. Its system calls are libc's, because the group's server and its helpers
- * stay in the parent.
+ * A child of fork has the thread that called fork, and no other thread. So the child's group has only the activity that
+ * called fork; the other activities continue in the parent. The child treats them as cancelled, but does not run their
+ * deferred functions. The child has no timer, so its inserted yields do not switch; explicit yields and waits switch to
+ * activities that the child starts. Its system calls are libc's, because the group's server and its helpers stay in the
+ * parent.
  */
 #include <pthread.h>
 
 #include "activity/activity.h"
 
-/* Empty the queue of what an activity waits in. All who wait there are other activities. */
+/* Empty the queue that `a` waits in. The activities in it exist only in the parent. */
 static void leave_queue(weft_activity_t *a)
 {
 	weft__queue_forget(a);
@@ -50,7 +50,7 @@ static void leave_others(struct weft__activity_group *g, weft_activity_t *self)
 	g->every_yield = false;
 }
 
-/* The group that runs, and those in whose activities it was made. */
+/* Handles the running group, and the groups inside whose activities it was made. */
 static void forked(void)
 {
 	struct weft__activity_hot *hot = &weft__activity_hot;

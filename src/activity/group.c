@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Groups: making and running one, and the ends of activities. */
+/* Groups: how a group is made and run, and how activities end. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { DEFAULT_PERIOD = 5000000 };
 
-/* What code of the pass needs: see tools/activities/pass.h, which has the same number. */
+/* Code that the pass compiles refers to this symbol. tools/activities/pass.h has the same number. */
 extern const char weft_activities_version_4__compile_again_with_the_weft_you_link;
 WEFT_API const char weft_activities_version_4__compile_again_with_the_weft_you_link = 1;
 
@@ -23,7 +23,7 @@ static weft_fn_t *twin(weft_fn_t *fn)
 
 /* ---- activities begin and end ----------------------------------------------------------------------------------- */
 
-/* What weft__activity_start finds above its own address. */
+/* The frame that weft__activity_start finds above its own address. */
 struct first_frame {
 	uint64_t rbp;
 	void *start;
@@ -47,7 +47,7 @@ static inline bool first_frames(struct weft__activity_group *g, weft_activity_t 
 	return true;
 }
 
-/* `flags` are set. */
+/* The caller has set `flags`. */
 bool weft__activity_begin(struct weft__activity_group *g, weft_activity_t *a, void *entry, const uint64_t words[6])
 {
 	a->waiters = NULL;
@@ -73,7 +73,7 @@ static void unmake(struct weft__activity_group *g, weft_activity_t *a)
 		weft__piece_give(g, a, sizeof *a);
 }
 
-/* A handle that an activity uses, or that weft_activity_new has made. Any other may have any content. */
+/* True if an activity uses this handle, or weft_activity_new made it. Any other handle may have any content. */
 static bool is_known(struct weft__activity_group *g, const weft_activity_t *handle)
 {
 	if (weft__unlikely(g->stackful))
@@ -92,7 +92,7 @@ WEFT__LAST_WORDS(static, die_in_use, (const weft_activity_t *handle), handle)
 	weft__line_die(&line);
 }
 
-/* The activity for a handle, in the table; NULL: no memory. */
+/* Returns the activity for a handle, registered in the table. NULL: no memory. */
 static weft_activity_t *take_handle(struct weft__activity_group *g, weft_activity_t *handle)
 {
 	weft_activity_t *a = handle;
@@ -129,7 +129,7 @@ void weft__activity_spawn(weft_activity_t *handle, void *entry, uint64_t w0, uin
 	if (weft__unlikely(!a) || !weft__activity_begin(g, a, entry, words)) {
 		if (a)
 			unmake(g, a);
-		if (handle) { /* who waits for it is told */
+		if (handle) { /* its waiters see the error */
 			handle->state = WEFT__A_ENDED;
 			handle->error = ENOMEM;
 			handle->frames = NULL;
@@ -247,7 +247,7 @@ static void run_ready(struct weft__activity_group *g)
 	}
 }
 
-/* Nothing is ready. Can something be still? */
+/* No activity is ready: wait. Returns whether an activity can still become ready. */
 static bool wait(struct weft__activity_group *g)
 {
 	int error = weft__group_wait(g);
@@ -283,7 +283,7 @@ static void *drive(void *group)
 	return NULL;
 }
 
-/* Once for each variable; the program goes on. */
+/* Reports once for each variable; the program continues. */
 void weft__environment_is_wrong(_Atomic bool *said, const char *name, const char *value, const char *allowed)
 {
 	struct weft__line line;
@@ -353,7 +353,7 @@ static struct weft__activity_group *make(const weft_activity_config_t *config, w
 	return g;
 }
 
-/* The thread's hot words are of this group while its coroutine runs, and only then. */
+/* The thread's hot words belong to this group only while its coroutine runs. */
 static void come_in(struct weft__activity_group *g)
 {
 	g->outer = weft__activity_hot;
@@ -366,7 +366,7 @@ static void go_out(struct weft__activity_group *g)
 	weft__activity_hot = g->outer;
 }
 
-/* The group was left by an exception effect, which ran what the running activity had deferred. */
+/* An exception effect has left the group, and has run the deferred functions of the running activity. */
 static void abandon(weft_activity_t *a, void *group)
 {
 	struct weft__activity_group *g = group;
@@ -401,7 +401,8 @@ static void unmake_group(void *group)
 	free(g);
 }
 
-/* Tasks that wait or yield in plain code suspend the group: others may run groups on this thread meanwhile. */
+/* If plain code waits or yields as a task does, it suspends the whole group: other tasks may run groups on this
+ * thread meanwhile. */
 static weft_request_t run(struct weft__activity_group *g)
 {
 	weft_request_t r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The server of a group: a task that does what activities ask of the runtime's I/O, so that no record of an operation
- * lies in frames that are copied. It begins operations and does not wait for them: their waiters put the calls into the
- * server's inbox again. What has no asynchronous form is done by a task for each call.
+ * The server of a group: a task that performs the I/O that activities request of the runtime, so that no record of an
+ * operation is in frames that are copied. The server starts operations and does not wait for them: their waiters put
+ * the calls into the server's inbox again. A call without an asynchronous form runs in a task of its own.
  *
  *   a call is      in                                  it leaves that stage by
  *   NEW            the inbox                           the server
@@ -11,8 +11,8 @@
  *   RUNNING        a task of its own                   that task's last step
  *   JOIN           the inbox                           the server, when the task has ended: its waker is woken
  *
- * A group in a task has its server in the same runtime. Otherwise the group opens a runtime at its first call, whose
- * one worker is the group's own thread, when nothing else is to be done.
+ * A group in a task has its server in the same runtime. Otherwise the group opens a runtime at its first call. The only
+ * worker of that runtime is the group's own thread, when it takes in events and when no activity is ready.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -23,13 +23,14 @@ enum { NEW, STEP, JOIN };
 
 struct weft__server {
 	struct weft__activity_group *group;
-	weft_rt_t *rt; /* the group's own; NULL: it is in a task */
+	weft_rt_t *rt; /* the group's own; NULL: the group is in a task */
 	_Atomic(struct weft__call *) inbox;
-	_Atomic(weft_waiter_t *) sleeps; /* whoever takes it completes it */
-	_Atomic(weft_waiter_t *) *idle;	 /* that, or the group's, if the group's driver sleeps in this runtime */
+	_Atomic(weft_waiter_t *) sleeps; /* its waiter while it sleeps; the thread that takes it completes it */
+	/* `sleeps`, or the group's `idle`, if the group's driver sleeps in this runtime. */
+	_Atomic(weft_waiter_t *) *idle;
 	_Atomic bool stop;
 	weft_waiter_t waiter;
-	weft_scope_t scope; /* of the calls' tasks */
+	weft_scope_t scope; /* the calls' tasks */
 };
 
 /* ---- the inbox --------------------------------------------------------------------------------------------------- */
@@ -42,7 +43,8 @@ static void tell(struct weft__server *s)
 		weft_waiter_complete(w);
 }
 
-/* The call may be gone when it is in the inbox, and with the last one the group: but for what `tell_begin` keeps. */
+/* When the call is in the inbox it may be freed, and after the last call the group, too. weft__group_tell_begin
+ * keeps the group until weft__group_tell_end. */
 static void put(struct weft__call *c, unsigned stage)
 {
 	struct weft__server *s = c->server;
@@ -88,7 +90,7 @@ static void withdraw(struct weft__call *c)
 		weft_waiter_complete(&c->io.waiter);
 }
 
-/* Sequentially consistent, as weft__server_cancel: one of both sees what the other has done. */
+/* Sequentially consistent, like weft__server_cancel: at least one of the two functions sees the other's store. */
 static void can_be_withdrawn(struct weft__call *c)
 {
 	atomic_store(&c->begun, true);
@@ -141,7 +143,7 @@ static void attend(struct weft__call *c)
 	}
 }
 
-/* The oldest first. */
+/* Attends to the calls of the inbox, the oldest first. */
 static bool attend_all(struct weft__server *s)
 {
 	struct weft__call *c = atomic_exchange(&s->inbox, NULL), *older = NULL, *next;
@@ -167,7 +169,7 @@ static void rest(struct weft__server *s)
 {
 	weft_waiter_init(&s->waiter, "calls of activities", s, WEFT_NEVER);
 	atomic_store(s->idle, &s->waiter);
-	/* If somebody has taken the waiter by then, it is being completed. */
+	/* If another thread has taken the waiter, that thread completes it. */
 	if (!has_work(s) || !atomic_exchange(s->idle, NULL))
 		(void)weft_wait(&s->waiter);
 }
@@ -264,7 +266,7 @@ static int milliseconds(uint64_t until)
 	return until - now > 1000000000 ? 1000 : (int)((until - now + 999999) / 1000000);
 }
 
-/* Until something has come for the group, or a time. */
+/* Sleeps until an event has come for the group, or until a time. */
 void weft__server_sleep(struct weft__activity_group *g, uint64_t until)
 {
 	struct pollfd fd = {weft_rt_fd(g->server->rt), POLLIN, 0};
@@ -305,7 +307,7 @@ void weft__server_end(struct weft__activity_group *g)
 	if (g->in_task)
 		(void)weft_scope_wait(&g->inside.scope);
 	g->server = NULL;
-	/* Others may be about to return from `put`. */
+	/* Other threads may be about to return from `put`. */
 	weft__wakeups_end(g);
 	free(s);
 }

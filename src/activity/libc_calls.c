@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Twins of libc's functions that wait. A call that would block parks the activity, and others run. In plain code, and
- * so in no_yield, `read` is libc's. libc_calls.def has the names of all; twins.c finds their twins by the functions'
- * addresses.
+ * Twins of libc's functions that wait. A call that would block parks the activity, and other activities run. In plain
+ * code, and therefore in no_yield, `read` is libc's. libc_calls.def lists the functions; twins.c finds their twins by
+ * the functions' addresses.
  *
  * Most twins call weft/posix.h's functions, which try without blocking and then wait; here the activity tells them how
- * to wait (struct weft__posix_waits). Their frames are parked with the activity's: nobody else knows an address in
+ * to wait (struct weft__posix_waits). Their frames are parked with the activity's: no other code holds an address in
  * them, and the record of the wait is in the heap. weft/posix.h's functions do not use a helper thread here, because
  * the helper would use addresses in their frames: they fail, and the twin makes the whole call again in a task of its
  * own, with arguments and result in the heap.
@@ -24,7 +24,7 @@
 	_Static_assert(WEFT__CALL_##name >= 0, "libc_calls.def has the name");
 WEFT__POSIX_WAITING(IS_KNOWN)
 
-/* errno of a call that is to be made again in a task. No call of those below returns it. */
+/* errno of a call that is to be made again in a task. None of the calls below returns it. */
 enum { AGAIN_IN_A_TASK = ERESTART };
 
 static __thread const char *current; /* the call's name */
@@ -43,7 +43,7 @@ static struct weft__call *new_call(void)
 	return c;
 }
 
-/* Frames from here up to the twin's are parked. The thread's state belongs to others meanwhile. */
+/* Parks the frames from here up to the twin's frame. Other activities use the thread's state meanwhile. */
 static void park(const struct weft__call *c)
 {
 	int error = errno;
@@ -55,7 +55,7 @@ static void park(const struct weft__call *c)
 	errno = error;
 }
 
-/* The result; -ECANCELED, -ENOMEM. What else the call has in the record is its caller's, who gives it back. */
+/* Returns the result, -ECANCELED or -ENOMEM. The caller reads further results from the record, and frees it. */
 static int64_t ask(struct weft__call *c)
 {
 	struct weft__activity_hot *hot = &weft__activity_hot;
@@ -87,7 +87,7 @@ void weft__wait_in_place(struct weft__activity_group *g, weft_activity_t *self)
 	self->state = WEFT__A_RUNNING;
 }
 
-/* ---- what weft/posix.h asks for ---------------------------------------------------------------------------------- */
+/* ---- waits of weft/posix.h --------------------------------------------------------------------------------------- */
 
 static void poll_until(struct weft__call *c)
 {
@@ -166,7 +166,7 @@ void weft__call_end(bool failed)
 
 typedef int64_t function_t(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
-/* All arguments are integers or pointers: a word each, in registers. */
+/* All arguments are integers or pointers, each a word in a register. */
 static void call_function(struct weft__call *c)
 {
 	function_t *fn = (function_t *)(uintptr_t)c->words[0];
@@ -233,7 +233,7 @@ int64_t weft__call_by_helper(const char *name, void *fn, const uint64_t words[6]
 	return made ? result : -1;
 }
 
-/* A child of fork waits by libc. */
+/* A child of fork waits by a call of libc. */
 static int wait_alone(int fd, int events, uint64_t deadline)
 {
 	struct pollfd f = {fd, (short)events, 0};
@@ -254,7 +254,7 @@ int weft__call_wait(int fd, int events, uint64_t deadline)
 	return result;
 }
 
-/* Makes the call by weft/posix.h's function and, if that needs a helper thread, in a task. */
+/* Makes the call by weft/posix.h's function. If that function needs a helper thread, makes the call again in a task. */
 #define POSIX(type, name, parameters, arguments, ...)                                                                  \
 	TWIN(type, name, parameters)                                                                                   \
 	{                                                                                                              \
@@ -377,7 +377,7 @@ static void give_way(struct weft__activity_group *g, weft_activity_t *self)
 	self->object = NULL;
 }
 
-/* The thread that the caller waits for may be no activity, so libc's call follows. */
+/* The caller may wait for a thread that is not an activity, so libc's call follows. */
 TWIN(int, sched_yield, (void))
 {
 	give_way(weft__activity_hot.group, weft__activity_hot.self);
@@ -391,7 +391,7 @@ TWIN(void, thrd_yield, (void))
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* A call with more than six arguments, or with a result beside its own. */
+/* The record of a call with more than six arguments, or with a second result. */
 struct lookup {
 	const struct sockaddr *address;
 	socklen_t size, host_size, service_size;
@@ -478,7 +478,7 @@ TWIN(int, gethostbyname_r,
 
 /* ---- under names of -D_FORTIFY_SOURCE ---------------------------------------------------------------------------- */
 
-/* Prints libc's line about a buffer that overflows, and ends the process. Other libraries than glibc have none. */
+/* Prints libc's line about a buffer that overflows, and ends the process. Only glibc has it. */
 extern _Noreturn void __chk_fail(void) __attribute__((weak));
 
 void weft__call_check(size_t bytes, size_t room)

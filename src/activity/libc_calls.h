@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The files that define the twins of libc_calls.def share these. */
+/* Declarations that the files with the twins of libc_calls.def share. */
 #ifndef WEFT_SRC_ACTIVITY_LIBC_CALLS_H
 #define WEFT_SRC_ACTIVITY_LIBC_CALLS_H
 
@@ -22,20 +22,20 @@ enum {
 	_Static_assert(WEFT__CALL_##name >= 0, "libc_calls.def has the name");                                         \
 	type weft__yielding_##name parameters WEFT__HIDDEN;                                                            \
 	type weft__yielding_##name parameters
-/* The twin of `name` is that of `of`. */
+/* The twin of `name` is the twin of `of`. */
 #define TWIN_TOO(type, name, of, parameters)                                                                           \
 	_Static_assert(WEFT__CALL_##name >= 0, "libc_calls.def has the name");                                         \
 	extern type weft__yielding_##name parameters                                                                   \
 	    __attribute__((visibility("hidden"), alias("weft__yielding_" #of)));
 
-/* A word of a call. */
+/* Converts an argument to a word of a call. */
 #define I(x) (uint64_t)(x)
 #define P(x) (uintptr_t)(x)
 
 /*
- * A twin's work stands between these two. Meanwhile the activity waits by the runtime's I/O, and cancelling it makes
- * its call fail. weft__call_end ends a cancelled activity whose call failed with ECANCELED; it does not return then. A
- * call that succeeded returns, so that its result is not lost.
+ * A twin does its work between these two calls. Meanwhile the activity waits by the runtime's I/O, and cancelling it
+ * makes its call fail. weft__call_end does not return if the activity was cancelled and its call failed with ECANCELED:
+ * it ends the activity. After a call that succeeded it returns, so that the result is not lost.
  */
 void weft__call_begin(const char *name);
 void weft__call_end(bool failed);
@@ -45,12 +45,12 @@ enum weft__call_place {
 	WEFT__ON_HELPER /* fn may block */
 };
 /* Calls fn, a function of up to six integers and pointers, in a task, and parks the activity until it has returned.
- * True: *result is what fn returned, and errno what fn made it, or as it was. False: fn was not called; errno says
- * why. */
+ * True: *result is fn's result, and errno is the value that fn set, or unchanged. False: fn was not called; errno
+ * says why. */
 bool weft__call_again(enum weft__call_place place, void *fn, const uint64_t words[6], int64_t *result);
-/* The whole of a call that a helper thread makes: its result; -1 and errno. `error`: errno if the call succeeds. */
+/* Makes a whole call on a helper thread. Returns its result, or -1 and errno. `error`: errno if the call succeeds. */
 int64_t weft__call_by_helper(const char *name, void *fn, const uint64_t words[6], int error);
-/* weft__call_wait does what weft__posix_wait does. */
+/* Waits like weft__posix_wait. */
 int weft__call_wait(int fd, int events, uint64_t deadline);
 
 /* A helper thread makes each call. */
@@ -62,7 +62,7 @@ int weft__call_wait(int fd, int events, uint64_t deadline);
 		return (type)weft__call_by_helper(#name, (void *)(uintptr_t)name, words, errno);                       \
 	}
 
-/* Ends the process as libc does if a call says more bytes than its buffer has. */
+/* Ends the process as libc does, if a call asks for more bytes than its buffer has. */
 void weft__call_check(size_t bytes, size_t room);
 
 #endif

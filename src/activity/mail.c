@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Mailboxes. Whoever must wait leaves a turn in the queue of receivers or of senders; a message is handed from one turn
- * to the other, so that nobody has to try again. A turn is taken out of its queue under the lock, by whoever serves it
- * or by its own group's thread when its activity is cancelled: whoever took it out decides.
+ * Mailboxes. An activity that must wait adds a turn to the queue of receivers or of senders. A message passes directly
+ * from one turn to the other, so no activity has to try again. A turn is removed from its queue under the lock, by the
+ * thread that serves it, or by its own group's thread when its activity is cancelled. The thread that removed it
+ * decides.
  */
 #include <stdlib.h>
 
@@ -81,7 +82,7 @@ static void *take(weft_activity_mail_t *m)
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
-/* A queue is a ring: its oldest turn comes after its newest. */
+/* A queue is a ring: its newest turn is linked to its oldest. */
 static void remove_turn(struct weft__mail_turn **queue, struct weft__mail_turn *turn)
 {
 	turn->next->before = turn->before;
@@ -118,7 +119,7 @@ static void serve(struct weft__mail_turn *turn, int result)
 	weft_activity_wake(&turn->waker);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static int send_now(weft_activity_mail_t *m, void *message)
 {
 	struct weft__mail_turn *turn;
@@ -263,7 +264,7 @@ const weft_activity_mail_t *weft__mail_of(const struct weft__mail_turn *turn)
 	return turn->mail;
 }
 
-/* Its activity is cancelled. False: it has been served, and its waker is being woken. */
+/* Removes the turn of an activity that is cancelled. False: the turn has been served, and its waker is being woken. */
 bool weft__mail_leave(struct weft__mail_turn *turn)
 {
 	weft_activity_mail_t *m = turn->mail;
@@ -280,7 +281,7 @@ bool weft__mail_leave(struct weft__mail_turn *turn)
 	return there;
 }
 
-/* In a child of fork, which has none of those that wait. */
+/* Called in a child of fork, where the activities that wait do not exist. */
 void weft__mail_forked(struct weft__mail_turn *turn)
 {
 	turn->mail->senders = turn->mail->receivers = NULL;

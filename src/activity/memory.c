@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Memory of a group: copies of frames, variables, detached activities. Blocks of up to LARGEST_BLOCK bytes are cut from
- * spans and kept in a list for each size, last in, first out; larger ones are malloc's. No block is given back to the
- * system before the group ends. One thread at a time uses a group, so there is no lock.
+ * spans and kept in a list for each size, last in, first out; malloc allocates larger blocks. No span is unmapped
+ * before the group ends. One thread at a time uses a group, so there is no lock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct weft__memory_span {
 	size_t bytes;
 };
 
-/* Spans grow with the group, so that few activities are few pages, and many are few mappings. */
+/* Spans grow with the group, so that a few activities take few pages, and many activities take few mappings. */
 static bool span_add(struct weft__activity_group *g)
 {
 	size_t bytes = g->spans ? g->spans->bytes : SPAN / 2;
@@ -83,7 +83,7 @@ static void unmap(struct weft__memory_span *span)
 	}
 }
 
-/* Of a group that an exception effect has left: what the exception says may lie there. */
+/* The spans of a group that an exception effect has left: the exception's value may be in them. */
 static __thread struct weft__memory_span *left;
 
 void weft__pieces_unmap(struct weft__activity_group *g, bool was_left)
@@ -134,7 +134,7 @@ static WEFT__COLD void *push_slowly(size_t bytes)
 	return memory;
 }
 
-/* Calls of functions with such variables pay for this: no more than a list's head is touched. */
+/* Each call of a function with such variables pays for this, so it touches only the head of a list. */
 void *weft__activity_push(size_t bytes)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
@@ -169,7 +169,7 @@ void weft__vars_free_all(struct weft__activity_group *g, weft_activity_t *a)
 	}
 }
 
-/* Those above it are of functions that longjmp or an exception left. */
+/* Newer variables belong to functions that longjmp or an exception has left. They are freed, too. */
 void weft__activity_pop(void *memory)
 {
 	struct weft__activity_var *v = (struct weft__activity_var *)((char *)memory - sizeof *v);
@@ -206,7 +206,8 @@ WEFT__LAST_WORDS(static, die_astray, (void), 0)
 	weft__line_die(&line);
 }
 
-/* setjmp has returned, perhaps by longjmp: what is newer belongs to functions that were left, and so do the stacks. */
+/* setjmp has returned, perhaps by longjmp: newer variables and stacks belong to functions that were left, and are
+ * freed. */
 void weft__activity_landed(struct weft__activity_var *until)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
@@ -220,7 +221,7 @@ void weft__activity_landed(struct weft__activity_var *until)
 	weft__vars_free(g, until);
 }
 
-/* What is copied into a new activity, which gets it when it is started. */
+/* Allocates a block that is copied into a new activity. The activity owns the block when it is started. */
 void *weft__activity_block(size_t bytes)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
@@ -248,7 +249,7 @@ void weft__activity_unblock(void *memory)
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
-/* The oldest variable, so that no function's end takes it away. */
+/* The result is the oldest variable, so that no function frees it when it returns. */
 void weft_activity_set_result(void *result)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;

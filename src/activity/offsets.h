@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Offsets that switches of activities share with C, where each is asserted. */
+/* Offsets that the switches of activities share with C. switch.c asserts each offset. */
 #ifndef WEFT_SRC_ACTIVITY_OFFSETS_H
 #define WEFT_SRC_ACTIVITY_OFFSETS_H
 
@@ -19,13 +19,13 @@
 #define GROUP_DEEPEST 16
 #define GROUP_SEGMENT 24
 #define GROUP_BLOCKS 32
-/* struct weft__activity_stack, which ends where its mapping does */
+/* struct weft__activity_stack, whose end is the end of its mapping */
 #define STACK_CAME_FROM 8
 #define STACK_RECORD 48
 #define PAGE 4096
-/* Arguments by value may be aligned so. */
+/* The largest alignment of an argument by value. */
 #define ARGUMENT_ALIGNMENT 256
-/* A call that finds so much of its segment used begins the next one. */
+/* A call that finds this many bytes of its segment used begins the next segment. */
 #ifdef WEFT_TINY
 #define SEGMENT_BYTES 64
 #else
@@ -33,7 +33,7 @@
 #endif
 /* struct weft__segment */
 #define SEGMENT_RECORD 32
-/* Blocks up to so many bytes are kept in lists, one for each multiple of 16. */
+/* Blocks up to this many bytes are kept in lists, one list for each multiple of 16. */
 #define LARGEST_BLOCK 2048
 
 #endif

@@ -3,9 +3,9 @@
  * WEFT_ACTIVITIES=profile: which calls are made in yielding mode although they are short. Such a call pays for checks
  * and for variables in the heap, and no other activity is ever run in it.
  *
- * hot.limit stays UINTPTR_MAX, so each twin that calls twins comes here at its entry. A call has returned when another
- * begins at its depth or further out; the time in between is more than the call took. Calls that have not returned are
- * in a small stack; those that do not fit are not counted.
+ * hot.limit stays UINTPTR_MAX, so each twin that calls twins calls weft__activity_counted at its entry. A call has
+ * returned when a later call begins at its depth or above; the time between the two is more than the call took. Calls
+ * that have not returned are in a small stack; calls that do not fit are not timed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 enum { FUNCTIONS = 4096, OPEN = 64, LISTED = 10, SHORT_NS = 2000, MANY = 1000 };
 
 struct function {
-	const void *at; /* in the twin */
+	const void *at; /* an address in the twin */
 	uint64_t calls, short_calls;
 };
 
@@ -62,7 +62,7 @@ static void close_returned(struct weft__profile *p, const char *sp, uint64_t tim
 	}
 }
 
-/* A twin that is at `at` has been entered; its frame is above `sp`. */
+/* A twin has been entered: `at` is an address in it, and its frame is above `sp`. */
 void weft__activity_counted(const void *at, const char *sp)
 {
 	struct weft__profile *p = weft__activity_hot.group->profile;

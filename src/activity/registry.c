@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * All activities of a group, for reports, and to cancel them all. Those without a handle lie in slabs, which cost
- * nothing beside them; those with a handle are in a table, at the place that `number` says.
+ * All activities of a group, for reports, and to cancel them all. Activities without a handle are in slabs, which need
+ * no memory beside them. Activities with a handle are in a table, at the index `number`.
  */
 #include <stdlib.h>
 
@@ -89,7 +89,7 @@ void weft__each_activity(struct weft__activity_group *g, void (*fn)(weft_activit
 				fn(&slab->activities[i], arg);
 }
 
-/* Forget the activities that do not stay. In slabs they are free afterwards. */
+/* Forget the activities that do not stay. In slabs their places are free afterwards. */
 void weft__table_keep(struct weft__activity_group *g, bool (*stays)(weft_activity_t *a, void *arg), void *arg)
 {
 	size_t count = 0, i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What activities do, for people: in reports of a deadlock, and by weft_activity_dump. */
+/* Descriptions of activities for people: in reports of a deadlock, and by weft_activity_dump. */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Where frames and variables of a group's activities lie: in place, and in copies. */
+/* The memory of a group's activities: frames and variables, in place and in copies. */
 #include <errno.h>
 
 #include "activity/activity.h"
@@ -8,7 +8,7 @@ struct scan {
 	struct weft__activity_group *group;
 	void (*fn)(void *arg, const void *low, const void *high);
 	void *arg;
-	const char *sp; /* of the running activity */
+	const char *sp; /* the running activity's stack pointer */
 };
 
 static void range(const struct scan *scan, const void *low, const void *high)
@@ -22,7 +22,8 @@ static void part(const struct scan *scan, const struct weft__part *p)
 	range(scan, p->copy, p->copy + p->bytes);
 }
 
-/* Segments outside of the newest one: `s` is its record, which lies at `at` now. */
+/* Ranges of the segments outside the newest segment. `s` is the newest segment's record, and `at` its present
+ * address. */
 static void outer_segments(const struct scan *scan, const struct weft__segment *s, const struct weft__segment *at)
 {
 	for (; s; s = at->older, at = s) {
@@ -34,7 +35,7 @@ static void outer_segments(const struct scan *scan, const struct weft__segment *
 		part(scan, at->outer);
 }
 
-/* Stacks of the activity's own, where it goes on at `sp`. */
+/* Ranges of the activity's own stacks. `sp` is its stack pointer. */
 static void stacks(const struct scan *scan, const struct weft__activity_stack *stack, const char *sp)
 {
 	for (; stack; sp = stack->came_from, stack = stack->outer)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Segments of the window. A twin that finds WEFT__SEGMENT bytes of its segment used is called again below a record
- * (weft__activity_fresh in x86_64.S), and returns through that record. So an activity that parks again and again does
- * not have all its frames copied each time: what lies outside of the newest segment stays in the copies that were made
- * first, and a return through a record brings the next segment back.
+ * (weft__activity_fresh in x86_64.S), and returns through that record. So when an activity parks again and again, not
+ * all its frames are copied each time: the segments outside the newest segment stay in the copies that were made first,
+ * and a return through a record restores the next segment.
  *
  *   window                              heap
  *   ------------------  base
- *   oldest segment                      copy, from which it comes back      <-.
+ *   oldest segment                      copy, from which it is restored      <-.
  *   ------------------                                                       |
  *   record: outer ------------------------------------------------------------'
  *   newest segment      sp              copied at each park
  *
- * Some frames are read by those inside them, and must be there whenever these run. There are three kinds. A function
- * that has one pins (weft__activity_pin) until it returns: setjmp's, because longjmp goes on there at once; those that
- * catch exceptions; and those with va_start, because the list leads into them. While an activity is pinned, no segment
- * begins, and its calls go on in another stack after PINNED bytes. A function with arguments on the stack begins none,
- * because it reads them from its caller's segment.
+ * Some frames are read by frames inside them, and must be in place while the inner frames run. Three kinds of functions
+ * therefore pin the activity (weft__activity_pin) until they return: a function that calls setjmp, because longjmp
+ * continues there directly; a function that catches exceptions; and a function with va_start, because the list points
+ * into its frame. While an activity is pinned, no segment begins, and its calls continue in another stack after PINNED
+ * bytes. A function with arguments on the stack begins no segment, because it reads them from its caller's segment.
  *
  * Source of the idea: stacks in segments that return through an underflow handler (Chez Scheme: Hieb, Dybvig,
  * Bruggeman, 1990).
@@ -28,7 +28,7 @@
 WEFT_API int weft__activity_pin(void);
 WEFT_API void weft__activity_unpin(int was_first);
 
-/* Frames that are copied together take at most about so many bytes. */
+/* Pinned frames, which are copied together, take at most about this many bytes. */
 enum { PINNED = 64 << 10 };
 
 void weft__set_full(struct weft__activity_group *g, uintptr_t full)
@@ -58,7 +58,7 @@ void weft__limits(struct weft__activity_group *g)
 	weft__set_full(g, (uintptr_t)highest(full, g->deepest));
 }
 
-/* The record of the segment that `s` returns to, as it lies now in a copy of that segment. */
+/* Returns the record of the segment that `s` returns into, inside `part`, the copy of that segment. */
 static struct weft__segment *in_copy(const struct weft__segment *s, const struct weft__segment *older,
 				     struct weft__part *part)
 {
@@ -83,7 +83,7 @@ void weft__part_give(struct weft__activity_group *g, struct weft__part *part)
 		weft__piece_give(g, part, sizeof *part + part->bytes);
 }
 
-/* `at`: where record `s` lies now, in the window or in a copy. */
+/* `at`: the present address of record `s`, in the window or in a copy. */
 bool weft__segments_park(struct weft__activity_group *g)
 {
 	struct weft__segment *s = g->segment, *at = s, *older;
@@ -103,7 +103,7 @@ bool weft__segments_park(struct weft__activity_group *g)
 	return true;
 }
 
-/* A record may lie in the copy that is given back next. */
+/* The loop copies each record, because the record may be in the copy that is freed next. */
 void weft__segments_free(struct weft__activity_group *g, const struct weft__segment *s, const struct weft__segment *at)
 {
 	struct weft__part *part = NULL;
@@ -119,7 +119,7 @@ void weft__segments_free(struct weft__activity_group *g, const struct weft__segm
 	weft__part_give(g, part);
 }
 
-/* Unwinders in a signal handler see no frames out of `s` until they are all there. */
+/* An unwinder in a signal handler sees no frames outside `s` before all of them are in place. */
 static struct weft__part *put_back(struct weft__segment *s, char *to)
 {
 	struct weft__part *part = s->outer;
@@ -131,7 +131,7 @@ static struct weft__part *put_back(struct weft__segment *s, char *to)
 	return part;
 }
 
-/* A function returns through `s`, which is the newest, to frames that are not here. */
+/* A function returns through `s`, the newest record, to frames that are not in the window: restore them. */
 void weft__activity_underflow(struct weft__segment *s)
 {
 	weft__part_give(weft__activity_hot.group, put_back(s, (char *)(s + 1)));
@@ -151,7 +151,7 @@ void weft__window_show(const struct weft__segment *s, const struct weft__part *p
 
 /* ---- for code made by the pass ---------------------------------------------------------------------------------- */
 
-/* @return 1 if the activity was not pinned: the function that gets it ends this by weft__activity_unpin; else 0 */
+/* @return 1 if the activity was not pinned: the caller must call weft__activity_unpin; else 0 */
 int weft__activity_pin(void)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;

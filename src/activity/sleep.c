@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Activities that wait for a time: a heap, the earliest first. A sleeping activity's `object` is its index in it. */
+/* Activities that wait for a time: a heap, the earliest first. A sleeping activity's `object` is its index in the
+ * heap. */
 #include <stdlib.h>
 
 #include "activity/activity.h"

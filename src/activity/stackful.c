@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Stackful groups: each activity is a coroutine, of the policy that WEFT_STACK names, which the driver resumes. The
- * program is the same, with the same yields; a yield that switches suspends the coroutine. For comparison, and for
- * AddressSanitizer, ThreadSanitizer and valgrind, which take frames that are copied for errors.
+ * program is the same, with the same yields; a yield that switches suspends the coroutine. This form is for comparison,
+ * and for AddressSanitizer, ThreadSanitizer and valgrind, which report copied frames as errors.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +12,12 @@
 
 WEFT_EFFECT(void, weft__activity_switch);
 
-/* In programs that were compiled with them. */
+/* Defined in programs that were compiled with a sanitizer. */
 extern void __asan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 
-/* As deep as the main thread's, where nobody has chosen this form: the program may recurse as it does when it is not
- * under such a tool. Memory is taken as it is used. */
+/* If a tool needs this form and the program has not chosen it, the stacks are as large as the main thread's: the
+ * program may recurse as deeply as without the tool. Memory is committed as it is used. */
 enum { ROOM = 8 << 20 };
 
 bool weft__own_wanted(const weft_activity_config_t *config, weft_attr_t *attr)
@@ -120,7 +120,7 @@ void weft__own_suspend(weft_activity_t *self)
 	}
 }
 
-/* What it has deferred runs by the way. */
+/* weft_exit also runs the deferred functions. */
 void weft__own_end(weft_activity_t *self, int error)
 {
 	struct weft__own *own = self->frames;

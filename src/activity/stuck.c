@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * WEFT_STUCK=ms: a line when an activity has let no other run for so long after the timer has rung, because it is in
- * no_yield or in plain code, and the calls that it is in. The timer's thread interrupts it by a signal, whose handler
+ * WEFT_STUCK=ms: a line and the calls of an activity that has let no other activity run for that time after the timer
+ * has rung, because it is in no_yield or in plain code. The timer's thread interrupts it by a signal, whose handler
  * notes the calls, and writes the lines itself.
  */
 #define _GNU_SOURCE
@@ -21,9 +21,9 @@
 enum { PLACES = 8, PATIENCE_MS = 200 };
 
 static uint64_t after; /* nanoseconds; 0: never */
-static int number;     /* of the signal */
+static int number;     /* the signal's number */
 
-/* One thread asks: the timer's. */
+/* Only the timer's thread asks. */
 static struct {
 	_Atomic bool asked, answered;
 	const void *pc;
@@ -42,7 +42,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *unused)
 		return _URC_NO_REASON;
 	if (calls.count == PLACES || _Unwind_GetRegionStart(context) == (_Unwind_Ptr)weft__activity_start)
 		return _URC_END_OF_STACK;
-	/* Places are return addresses; where the signal came is none. */
+	/* Places are return addresses: + 1 makes the interrupted address look like a return address. */
 	calls.places[calls.count] = (void *)(at + !calls.count);
 	calls.count++;
 	return _URC_NO_REASON;

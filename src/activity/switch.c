@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a switch decides, on the hot stack of the group: is there another activity to go to, and where are the frames of
- * this one kept? Assembly calls these functions (x86_64.S), and carries the decision out.
+ * The decisions of a switch, on the hot stack of the group: is there another activity to run, and where are the frames
+ * of the running activity kept? Assembly calls these functions, and carries the decision out (x86_64.S).
  */
 #include <string.h>
 
@@ -43,7 +43,8 @@ static inline void copy(char *to, const char *from, size_t bytes)
 		*(words *)(to + i) = *(const words *)(from + i);
 }
 
-/* A record for the running activity, with room for the part of the window from `low` on, if it is here. */
+/* Allocates a record for the running activity, with a copy of the window from `low` on, if the newest segment is in
+ * the window. */
 static struct weft__deep *deep_take(struct weft__activity_group *g, const char *low,
 				    struct weft__activity_stack *oldest)
 {
@@ -57,7 +58,8 @@ static struct weft__deep *deep_take(struct weft__activity_group *g, const char *
 	return deep;
 }
 
-/* Frames outside of the activity's own stacks stay parked until it returns to them, unless others need them. */
+/* Frames in the window, outside the activity's own stacks, stay parked until the activity returns to them, unless it
+ * is pinned. */
 static bool keep_window(struct weft__activity_group *g, struct weft__activity_stack *oldest)
 {
 	const char *low = weft__stack_window(oldest);
@@ -68,8 +70,8 @@ static bool keep_window(struct weft__activity_group *g, struct weft__activity_st
 	return oldest->parked != NULL;
 }
 
-/* Exceptions in flight, or in a handler, are the thread's: C++ knows no activities. One that has some is pinned, by the
- * function that catches them. */
+/* Exceptions in flight, or in a handler, belong to the thread: C++ knows no activities. An activity that has
+ * exceptions is pinned by the function that catches them. */
 static struct weft__cxa_globals exchange_exceptions(struct weft__cxa_globals with)
 {
 	struct weft__cxa_globals *of_thread, were = {NULL, 0};
@@ -142,7 +144,7 @@ static inline uintptr_t to(struct weft__activity_group *g, weft_activity_t *next
 	return (uintptr_t)next;
 }
 
-/* Now and then, also where nothing rings. */
+/* Take in events from outside at every WEFT__TURNS-th call, also if no timer rings. */
 static inline void look(struct weft__activity_group *g)
 {
 	if (weft__unlikely(!--g->turns))
@@ -161,7 +163,7 @@ weft_activity_t *weft__scheduled(struct weft__activity_group *g)
 	return s->next(s->data);
 }
 
-/* No memory for a copy: the activity ends or, in a call that others have a part in, waits where it is. */
+/* No memory for a copy: the activity ends or, if it is in a call that other threads take part in, waits in place. */
 static uintptr_t park_in_place(struct weft__activity_group *g, weft_activity_t *self)
 {
 	if (!(self->flags & WEFT__IN_CALL))
@@ -231,14 +233,14 @@ uintptr_t weft__activity_yielded(char *sp)
 	if (!g->first)
 		return GO_ON;
 	self->object = NULL;
-	/* Without memory for a copy it goes on: others wait a little longer. */
+	/* If there is no memory for a copy, the activity continues: other activities wait a little longer. */
 	if (weft__unlikely(!keep(g, self, sp)))
 		return GO_ON;
 	weft__activity_ready(g, self);
 	return to(g, weft__pick(g));
 }
 
-/* The timer has rung: a time to look at what comes from outside, and to let other tasks run, too. */
+/* The timer has rung: look at events from outside, and let other tasks run, too. */
 uintptr_t weft__activity_rang(char *sp)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
@@ -281,7 +283,7 @@ char *weft__activity_deep(weft_activity_t *a)
 	return sp;
 }
 
-/* Give back the copies of the running activity, which ends. */
+/* Free the copies of the running activity, which ends. */
 void weft__deep_end(struct weft__activity_group *g)
 {
 	struct weft__activity_stack *oldest = weft__stack_oldest(g->stack);
@@ -296,7 +298,7 @@ void weft__deep_end(struct weft__activity_group *g)
 	weft__limits(g);
 }
 
-/* The copy of the newest segment of an activity that is parked as `deep`. */
+/* Returns the copy of the newest segment of an activity that is parked as `deep`. */
 struct weft__part *weft__deep_part(struct weft__deep *deep)
 {
 	return deep->part.bytes ? &deep->part : weft__stack_oldest(deep->stack)->parked;
@@ -332,6 +334,6 @@ void weft__divert(struct weft__activity_group *g, weft_activity_t *a)
 
 		at = deep->stack ? deep->sp : deep->part.copy;
 	}
-	/* Above rbp: see x86_64.S. */
+	/* The return address is above rbp (x86_64.S). */
 	((void **)(void *)at)[1] = weft__activity_cancelled;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The timer: one thread for all groups of the process. It sets a group's flag when the group's period has passed, by
- * two plain stores to memory of the group's thread; no signal interrupts a system call. It sleeps while no group runs
- * activities, and so does a process that is idle. The thread ends soon after the last group: it blocks all signals, and
- * a process whose other threads have called pthread_exit would live on in it.
+ * two plain stores to memory of the group's thread, so no signal interrupts a system call. The thread sleeps while no
+ * group runs activities: an idle process sleeps. It ends soon after the last group, because it would keep a process
+ * alive whose other threads have called pthread_exit, and it blocks all signals.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -17,7 +17,7 @@ static struct {
 	pthread_cond_t changed;
 	struct weft__activity_group *groups;
 	bool runs;
-	_Atomic bool sleeps; /* the thread, until a group goes on */
+	_Atomic bool sleeps; /* the thread sleeps until a group resumes */
 } timer = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 uint64_t weft__timer_now(void)
@@ -28,14 +28,14 @@ uint64_t weft__timer_now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* The group's thread may be writing `limit` at this moment, and undo this; `flag` stays set. */
+/* The group's thread may be writing `limit` at this moment, and overwrite this store; `flag` stays set. */
 static void ring(struct weft__activity_group *g)
 {
 	__atomic_store_n(&g->hot->flag, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&g->hot->limit, UINTPTR_MAX, __ATOMIC_RELAXED);
 }
 
-/* Ring where it is time; when is the next? */
+/* Rings for the groups whose period has passed. Returns the time of the next ring. */
 static uint64_t ring_due(uint64_t time)
 {
 	uint64_t next = UINT64_MAX;
@@ -68,7 +68,8 @@ static bool wait_until(uint64_t time)
 	return !pthread_cond_clockwait(&timer.changed, &timer.lock, CLOCK_MONOTONIC, &until);
 }
 
-/* A process that runs one group after another does not make a thread for each. False: none has begun. */
+/* Keeps the thread for a while, so that a process that runs groups one after the other does not make a thread for
+ * each group. False: no group has begun. */
 static bool linger(void)
 {
 	enum { LINGER = 50000000 };
@@ -76,7 +77,8 @@ static bool linger(void)
 	return wait_until(weft__timer_now() + LINGER) || timer.groups;
 }
 
-/* `sleeps` is set before the groups are looked at, and a group that goes on looks at it after it has said so. */
+/* `sleeps` is set before the groups are checked, and a group that resumes checks `sleeps` after it has cleared
+ * `rests`: at least one of the two threads sees the other's store. */
 static void sleep_until(uint64_t next)
 {
 	if (next != UINT64_MAX) {
@@ -115,7 +117,7 @@ void weft__timer_go_on(struct weft__activity_group *g)
 	pthread_mutex_unlock(&timer.lock);
 }
 
-/* A child of fork has no such thread; it gets one when it makes a group. */
+/* A child of fork does not have the timer's thread; it gets a thread when it makes a group. */
 void weft__timer_forked(void)
 {
 	pthread_mutex_init(&timer.lock, NULL);
@@ -125,7 +127,7 @@ void weft__timer_forked(void)
 	atomic_store(&timer.sleeps, false);
 }
 
-/* Signals are for the program's threads. */
+/* The timer's thread blocks all signals: signals are for the program's threads. */
 static bool start(void)
 {
 	sigset_t all, old;
@@ -142,7 +144,7 @@ static bool start(void)
 	return true;
 }
 
-/* Without a thread yields that are inserted do not switch; a program that waits works all the same. */
+/* If there is no thread, inserted yields do not switch; a program that waits works all the same. */
 void weft__timer_add(struct weft__activity_group *g)
 {
 	if (g->period == WEFT_ACTIVITY_NO_TIMER || g->every_yield)

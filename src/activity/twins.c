@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A table of functions that have a twin, but no words in front of them that tell where the twin is:
+ * A table of functions that have a twin, but no words in front of them that say where the twin is:
  *
  *   libc's functions that wait    libc_calls.c has their twins. A program's own function of such a name is not in
  *                                 the table.
@@ -48,7 +48,7 @@ static const ElfW(Phdr) * header(const struct dl_phdr_info *object, uint32_t typ
 	return NULL;
 }
 
-/* Some C libraries relocate the pointers in the dynamic section, and others do not. */
+/* Not all C libraries relocate the pointers in the dynamic section. */
 static const void *at(const struct dl_phdr_info *object, const ElfW(Dyn) * d)
 {
 	uintptr_t p = d->d_un.d_ptr;
@@ -76,7 +76,7 @@ static bool symbols_of(const struct dl_phdr_info *object, struct symbols *s)
 	return s->first && s->names && (s->hash || s->gnu_hash);
 }
 
-/* The chains of the table end with an odd word. The last chain is that of the last symbols. */
+/* The chains of the table end with an odd word. The last chain contains the last symbols. */
 static uint32_t count_by_gnu_hash(const uint32_t *table)
 {
 	uint32_t buckets = table[0], unhashed = table[1], last = 0;
@@ -149,7 +149,7 @@ static struct plt_entry *entry_at(const struct plt *plt, const void *address)
 	return NULL;
 }
 
-/* libc, or a library that stands before libc and calls it. */
+/* True for libc, and for a library that interposes functions and calls libc's. */
 static bool is_libc(const char *path)
 {
 	static const char *const names[] = {"libc.",	      "libc-",	      "libpthread", "ld-musl",
@@ -190,7 +190,7 @@ static int find_definition(struct dl_phdr_info *object, size_t size, void *entry
 
 struct place {
 	uintptr_t address;
-	int objects; /* asked before */
+	int objects; /* examined before */
 	bool is_static, of_libc;
 };
 
@@ -217,7 +217,7 @@ static int find_place(struct dl_phdr_info *object, size_t size, void *place)
 	return 1;
 }
 
-/* Has glibc's archive another name of this function, too? */
+/* Does glibc's archive have a second name for this function? */
 static bool has_alias(const char *name)
 {
 #ifdef __GLIBC__
@@ -234,7 +234,7 @@ static bool has_alias(const char *name)
 	return false;
 }
 
-/* In a program that is linked statically only another name of libc's tells libc's function from the program's. */
+/* In a program that is linked statically, only a second name distinguishes libc's function from the program's. */
 static bool is_of_libc(const struct weft__waits *w)
 {
 	struct place p = {.address = (uintptr_t)w->chosen};
@@ -248,7 +248,8 @@ static bool is_of_libc(const struct weft__waits *w)
 
 /* ---- ifuncs ------------------------------------------------------------------------------------------------------ */
 
-/* A file that was compiled with the pass has one for each of its ifuncs. Its constructor links them into the list. */
+/* A file that was compiled with the pass has such a record for each of its ifuncs. Its constructor links them into
+ * the list. */
 struct weft__ifunc {
 	struct weft__ifunc *next;
 	const void *address;
@@ -265,7 +266,7 @@ void weft__activity_ifunc(struct weft__ifunc *ifunc)
 	ifuncs = ifunc;
 }
 
-/* The target of an entry of the PLT: [endbr64] [bnd] jmp *distance(%rip). NULL: it is other code. */
+/* Returns the target of an entry of the PLT: [endbr64] [bnd] jmp *distance(%rip). NULL: it is other code. */
 static const void *leads_to(const unsigned char *code)
 {
 	const void *target;
@@ -293,7 +294,7 @@ static bool make_table(size_t most)
 
 	while (size < 4 * most)
 		size *= 2;
-	table = calloc(size + most + 1, sizeof *table); /* a search does not go on at 0 */
+	table = calloc(size + most + 1, sizeof *table); /* a search does not continue at index 0 */
 	if (!table)
 		return false;
 	weft__activity_twins = table;

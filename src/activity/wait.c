@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What activities wait for. A function …_begin puts the running activity into a queue and says whether it must park.
- * The header's inline function parks, in the caller's frame, so that no frame of the library is ever copied.
+ * Queues in which activities wait. A function …_begin puts the running activity into a queue and says whether it must
+ * park. The header's inline function parks, in the caller's frame, so that no frame of the library is ever copied.
  */
 #include "activity/activity.h"
 #include "internal/message.h"
@@ -34,7 +34,7 @@ bool weft__activity_sem_begin(weft_activity_sem_t *s)
 	weft_activity_t *self = weft__activity_hot.self;
 
 	if (weft__unlikely(!self))
-		return true; /* weft__activity_park says why that cannot be */
+		return true; /* weft__activity_park reports the error */
 	self->state = WEFT__FOR_SEM;
 	self->next = mark_of(s);
 	if (s->first) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What comes to a group from outside: wakes and new activities from other threads, time, the end of calls.
+ * Events that come to a group from outside: wakes and new activities from other threads, times, ends of calls.
  *
  * A waker's state        it means                                 left by
- *   0                    nobody waits, nobody has woken           a park, a wake
+ *   0                    no activity waits, no wake is pending           a park, a wake
  *   WOKEN                the next park does not wait              that park
  *   PARKED               its activity waits                       one wake; or its group, which withdraws it
  *   PARKED | WOKEN       on its way to the group                  the group, which makes the activity ready
  *
- * The driver sleeps by a waiter, as tasks and threads do, whose address is in `idle`. Whoever has put something into
- * `woken` or `posted` takes that address, if there is one, and completes the waiter.
+ * The driver sleeps by a waiter, as tasks and threads do; the waiter's address is in `idle`. A thread that has put
+ * something into `woken` or `posted` takes that address, if there is one, and completes the waiter.
  */
 #include <stdlib.h>
 
@@ -36,7 +36,8 @@ bool weft__activity_park_begin(weft_activity_waker_t *w)
 		return true;
 	w->activity = hot->self;
 	w->group = hot->group;
-	/* Acquire: what was done before the wake is seen after it. Release: who wakes reads the fields above. */
+	/* Acquire: the writes before the wake are seen after it. Release: the waking thread reads
+	 * the fields above. Pairs with weft_activity_wake. */
 	if (!__atomic_compare_exchange_n(&w->state, &state, PARKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&w->state, 0, __ATOMIC_RELAXED);
 		weft__take_over(w);
@@ -64,7 +65,8 @@ static void woken(struct weft__activity_group *g, weft_activity_waker_t *w)
 	weft__activity_ready(g, a);
 }
 
-/* Its activity does not go on before it is in `woken` and taken out of there: so the group is there until then. */
+/* The waker's activity does not resume before the waker has been taken out of `woken`, so the group exists until
+ * then. */
 void weft_activity_wake(weft_activity_waker_t *w)
 {
 	uint32_t state = __atomic_load_n(&w->state, __ATOMIC_RELAXED);
@@ -105,7 +107,8 @@ void weft__group_tell_end(struct weft__activity_group *g)
 	atomic_fetch_sub_explicit(&g->wakers, 1, memory_order_release);
 }
 
-/* Sequentially consistent, as the driver's side: it sees what was added before, or this sees its waiter. */
+/* Sequentially consistent, like the driver's side: the driver sees the addition, or this exchange sees the driver's
+ * waiter. */
 void weft__group_tell(struct weft__activity_group *g)
 {
 	weft_waiter_t *w = atomic_exchange(&g->idle, NULL);
@@ -176,7 +179,8 @@ static bool start(struct weft__activity_group *g, const struct weft__post *post)
 	return false;
 }
 
-/* The oldest first. Whom weft_activity_post has told 0 must not be lost for want of memory: it is tried again later. */
+/* The oldest first. A post for which weft_activity_post returned 0 must not be lost if there is no memory: it is
+ * tried again later. */
 static void take_posts(struct weft__activity_group *g)
 {
 	struct weft__post *post = atomic_exchange(&g->posted, NULL), *older = NULL, *next, **last = &g->unstarted;
@@ -247,7 +251,7 @@ static int sleep_by_waiter(struct weft__activity_group *g, uint64_t until)
 
 	weft_waiter_init(w, "activities", g, until);
 	atomic_store(&g->idle, w);
-	/* If somebody has taken the waiter by then, it is being completed. */
+	/* If another thread has taken the waiter, that thread completes it. */
 	if (!has_come(g) || !atomic_exchange(&g->idle, NULL))
 		result = weft_wait(w);
 	if (result && !atomic_exchange(&g->idle, NULL))

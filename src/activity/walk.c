@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where a parked activity waits. Its frames are put back to where they belong, while this thread is on another stack,
- * and the unwinder starts there (weft__activity_walk); then what was there before comes back.
+ * Backtraces of parked activities. The frames are copied to their place in the window, while this thread runs on
+ * another stack, and the unwinder starts there (weft__activity_walk); then the window's previous content is restored.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct walk {
 	const struct weft__segment *segment;
 	const struct weft__part *part;
 	const char *frames; /* if there is one segment only: its copy */
-	char *before;	    /* what is in the window, meanwhile */
+	char *before;	    /* the window's content, meanwhile */
 	size_t bytes;
 	void **places;
 	size_t most, count;
@@ -58,8 +58,8 @@ static void swap_and_unwind(void *walk)
 	memcpy(w->window, w->before, w->bytes);
 }
 
-/* All in one block, because what lies in the window is not there meanwhile: this walk itself, a stack to stand on, the
- * result, and what is in the window. */
+/* One block holds the walk itself, a stack to run on, the result, and the window's content, because nothing in the
+ * window is usable meanwhile. */
 static size_t walk_frames(const struct walk *from)
 {
 	size_t results = from->most * sizeof *from->places;
@@ -102,7 +102,7 @@ size_t weft__activity_backtrace(struct weft__activity_group *g, const weft_activ
 		at = deep->stack ? deep->sp : deep->part.copy;
 	}
 	w.bytes = (size_t)(g->base - w.window);
-	/* At sp lie rbp and a return address: in a stack of its own they are there, in the window they will be. */
+	/* rbp and a return address are at sp: in a stack of the activity's own now, in the window after the copy. */
 	memcpy(&w.words[2], at, sizeof(void *));
 	memcpy(&w.words[1], at + sizeof(void *), sizeof(void *));
 	w.words[0] = (char *)w.words[0] + 2 * sizeof(void *);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Switches of activities, on x86-64 System V. Frames of a parked activity are copied from the hot stack to a block,
- * and back to the same place. The block begins with what the stack pointer pointed at:
+ * Switches of activities, on x86-64 System V. Frames of a parked activity are copied from the hot stack to a block, and
+ * back to the same place. The block begins with the words at the stack pointer:
  *
- *   block + 0    rbp                         popped by weft__activity_go
- *         + 8    where to go on              its return address
+ *   block + 0    rbp                         popped by weft__activity_enter at .Lgo
+ *         + 8    where to continue           its return address
  *         + 16   the frames above            up to `base`
  *
- * All that a twin needs after a switch lies in its frame: it calls weft__activity_park_now and weft__activity_yield_now
- * by a convention (preserve_none) that keeps rsp and rbp only; weft__activity_tick keeps registers by pushing them.
+ * Everything that a twin needs after a switch is in its frame: it calls weft__activity_park_now and
+ * weft__activity_yield_now by a convention (preserve_none) that keeps rsp and rbp only; weft__activity_tick keeps
+ * registers by pushing them.
  *
- * The functions of C that are called here decide: they return 0, go on; 1, nothing is ready, leave to the group's
+ * The C functions that are called here decide. They return 0: continue; 1: no activity is ready, switch to the group's
  * driver; else the activity to switch to, whose block is in `frames` and `size`.
  */
 #include "activity/offsets.h"
@@ -23,7 +24,7 @@
 	.cfi_endproc; .size name, . - name
 #define PUSH(reg) push reg; .cfi_adjust_cfa_offset 8; .cfi_rel_offset reg, 0
 #define POP(reg) pop reg; .cfi_adjust_cfa_offset -8; .cfi_restore reg
-/* What functions of C keep, and 8 bytes, so that the stack is aligned for a call. */
+/* The registers that C functions preserve, and 8 bytes to align the stack for a call. */
 #define PUSH_KEPT \
 	PUSH(rbp); PUSH(rbx); PUSH(r12); PUSH(r13); PUSH(r14); PUSH(r15); sub rsp, 8; .cfi_adjust_cfa_offset 8
 #define POP_KEPT \
@@ -70,7 +71,7 @@
 	jnz	3f
 	test	al, USES_AVX
 	jnz	2f
-	/* Upper halves were zero, and an argument may be wider than its value. */
+	/* The upper halves were zero and must be cleared: an argument may be wider than its value. */
 	cmp	dword ptr xgetbv_index[rip], 0
 	jl	1f
 	vzeroupper
@@ -97,7 +98,7 @@
 	PUSH(rbp); mov rbp, rsp; .cfi_def_cfa_register rbp
 #define LEAVE_FRAME \
 	.cfi_def_cfa_register rsp; POP(rbp)
-/* r11: hot. The limit becomes `to`, unless it says that the timer has rung. */
+/* r11: hot. Sets the limit to `to`, unless the limit says that the timer has rung. */
 #define SET_LIMIT(to) \
 	cmp	qword ptr fs:[r11 + HOT_LIMIT], -1; je 9f; mov fs:[r11 + HOT_LIMIT], to; 9:
 
@@ -110,8 +111,8 @@ FUNCTION(weft__activity_enter)
 	mov	rax, rsi
 	mov	rdx, rdi
 	jmp	.Lgo
-	/* With rsp in the hot stack, rax from one of C's functions, not 0. While frames are copied nobody called this: an
-	 * unwinder, in a signal handler, ends here. */
+	/* Entered with rsp in the hot stack, and in rax the result of a C function, which is not 0. While frames are
+	 * being copied this code has no caller: an unwinder in a signal handler stops here. */
 	.cfi_remember_state
 	.cfi_undefined rip
 .Lswitch:
@@ -119,7 +120,8 @@ FUNCTION(weft__activity_enter)
 	mov	rdx, fs:[rdx + HOT_GROUP]
 	cmp	rax, 1
 	je	.Ldriver
-	/* To rax of group rdx. A block is never empty; `size` 0 says that C knows more. */
+	/* Switch to activity rax of group rdx. A block is never empty: `size` 0 says that `frames` is a struct
+	 * weft__deep. */
 .Lgo:
 	movzx	ecx, word ptr [rax + ACTIVITY_SIZE]
 	mov	rsi, [rax + ACTIVITY_FRAMES]
@@ -136,14 +138,14 @@ FUNCTION(weft__activity_enter)
 	sub	r8, 16
 	jnz	1b
 2:
-	/* The block is free: into the list of its size. */
+	/* The block is free: put it into the list of its size. */
 	shr	ecx, 1
 	mov	rdi, [rdx + rcx + GROUP_BLOCKS]
 	mov	[rsi], rdi
 	mov	[rdx + rcx + GROUP_BLOCKS], rsi
 	pop	rbp
 	ret
-	/* 64 bytes at a time; first what is less. */
+	/* Copy 64 bytes at a time, and the remainder first. */
 3:	and	r8d, 48
 	jz	5f
 4:	sub	r8, 16
@@ -164,7 +166,7 @@ FUNCTION(weft__activity_enter)
 	cmp	r8, rcx
 	jne	6b
 	jmp	2b
-	/* C restores what it has in the hot stack, meanwhile on the driver's. */
+	/* A C function restores the frames in the hot stack, and runs on the driver's stack. */
 .Ldeep:
 	mov	rsp, [rdx + GROUP_DRIVER]
 	mov	rdi, rax
@@ -191,7 +193,7 @@ PUBLIC(weft__activity_park_now)
 	ret
 END(weft__activity_park_now)
 
-/* The same for C, which keeps some registers. */
+/* weft__activity_park_now for C code, which also needs the registers that C functions preserve. */
 FUNCTION(weft__activity_park_in_c)
 	PUSH(rbx)
 	PUSH(r12)
@@ -207,7 +209,7 @@ FUNCTION(weft__activity_park_in_c)
 	ret
 END(weft__activity_park_in_c)
 
-/* Switch if another one is ready. Keeps rsp and rbp. */
+/* Switch if another activity is ready. Keeps rsp and rbp. */
 PUBLIC(weft__activity_yield_now)
 .Lyield_now:
 	PUSH(rbp)
@@ -219,7 +221,7 @@ PUBLIC(weft__activity_yield_now)
 	ret
 END(weft__activity_yield_now)
 
-/* Push and pop all registers but rsp, rbp, r11 and vectors. */
+/* Push and pop all registers except rsp, rbp, r11 and vectors. */
 #define KEEP \
 	PUSH(rax); PUSH(rcx); PUSH(rdx); PUSH(rsi); PUSH(rdi); PUSH(r8); PUSH(r9); PUSH(r10); \
 	PUSH(rbx); PUSH(r12); PUSH(r13); PUSH(r14); PUSH(r15)
@@ -227,9 +229,9 @@ END(weft__activity_yield_now)
 	POP(r15); POP(r14); POP(r13); POP(r12); POP(rbx); \
 	POP(r10); POP(r9); POP(r8); POP(rdi); POP(rsi); POP(rdx); POP(rcx); POP(rax)
 
-/* The flag is set: the same, but keeps all registers except r11 and vectors, and errno. */
+/* The flag is set: switch if another activity is ready. Keeps errno, and all registers except r11 and vectors. */
 PUBLIC(weft__activity_tick)
-.Ltick: /* called by this name here: the dynamic linker, which may come between, keeps less */
+.Ltick: /* local calls use this name: the dynamic linker, which may come between otherwise, keeps fewer registers */
 	KEEP
 	call	__errno_location@PLT
 	mov	eax, [rax]
@@ -249,7 +251,8 @@ PUBLIC(weft__activity_tick)
 	ret
 END(weft__activity_tick)
 
-/* The two above for functions whose frame has a base pointer, which preserve_none does not keep. */
+/* weft__activity_park_now and weft__activity_yield_now for functions whose frame has a base pointer, which
+ * preserve_none does not keep. */
 PUBLIC(weft__activity_park_kept)
 	KEEP
 	call	.Lpark_now
@@ -284,7 +287,8 @@ PUBLIC(weft__activity_entered)
 	ret
 END(weft__activity_entered)
 
-/* A twin with arguments on the stack stays in its caller's segment, and asks in this way: is the stack nearly full? */
+/* The entry check of a twin with arguments on the stack, which stays in its caller's segment. Returns in eax: is the
+ * stack nearly full? */
 PUBLIC(weft__activity_entered_whole)
 	call	.Lentered
 	mov	rax, fs:[r11 + HOT_GROUP]
@@ -305,7 +309,7 @@ FUNCTION(weft__activity_entered_late)
 	cmp	qword ptr fs:[r11 + HOT_LIMIT], -1
 	je	1f
 	ret
-	/* The timer has rung, or this is a run with profile.c. */
+	/* The timer has rung, or profile.c counts calls. */
 1:	cmp	dword ptr fs:[r11 + HOT_FLAG], 0
 	je	2f
 	call	.Ltick
@@ -317,16 +321,17 @@ FUNCTION(weft__activity_entered_late)
 .Lcount:
 	.cfi_def_cfa_offset 16
 	KEEP
-	mov	rdi, [rsp + 120] /* in the twin */
+	mov	rdi, [rsp + 120] /* an address in the twin */
 	lea	rsi, [rsp + 128]
 	call	weft__activity_counted
 	RESTORE
 	ret
 END(weft__activity_entered_late)
 
-/* r10: a function. r11: its twin, which words in front of the function tell: a number, and the distance. Jumps to `no` if
- * there are none. A function with such words begins at an odd multiple of 16, so they are on its own page. Other addresses
- * are not read in front: a just-in-time compiler's code may begin where its mapping does. */
+/* r10: a function. Sets r11 to its twin by two words in front of the function: a number, and the distance. Jumps to
+ * `no` if the function has no such words. A function with such words begins at an odd multiple of 16, so the words
+ * are on the function's own page. Memory in front of other addresses is not read: a just-in-time compiler's code may
+ * begin at the beginning of its mapping. */
 #define TWIN_BY_WORDS(no) \
 	lea	r11d, [r10 - 16]; \
 	test	r11b, 31; \
@@ -349,7 +354,7 @@ END(weft__activity_entered_late)
 	jne	9b; \
 	mov	r11, [r11 - 8]
 
-/* A twin calls the function at r10. */
+/* Jump to the twin of the function at r10, or to the function itself. Called by twins. */
 PUBLIC(weft__activity_pointer)
 	TWIN_BY_WORDS(1f)
 	jmp	r11
@@ -368,7 +373,8 @@ FUNCTION(weft__activity_look_up)
 	ret
 END(weft__activity_look_up)
 
-/* void *weft__activity_twin(const void *function): its twin, or itself. Keeps what weft__activity_tick does. */
+/* void *weft__activity_twin(const void *function): its twin, or itself. Keeps the registers that weft__activity_tick
+ * keeps. */
 PUBLIC(weft__activity_twin)
 	PUSH(r10)
 	mov	r10, rdi
@@ -378,8 +384,8 @@ PUBLIC(weft__activity_twin)
 	ret
 END(weft__activity_twin)
 
-/* A twin's first call of a function by its name. r11: two words. The first led here until now; the second is the function,
- * whose twin, or itself, is the first from now on. */
+/* A twin's first call of a function by its name. r11: the address of two words. The first word led here until now;
+ * the second is the function. From now on the first word is the function's twin, or the function itself. */
 PUBLIC(weft__activity_resolve)
 	PUSH(r10)
 	push	r11
@@ -393,8 +399,9 @@ PUBLIC(weft__activity_resolve)
 	jmp	r11
 END(weft__activity_resolve)
 
-/* Where an activity begins. The block holds, above: the function, and six arguments, which go where a function that keeps
- * no register (preserve_none) expects them. Of a function of C the last two are the first. */
+/* The beginning of an activity. Above this address the block holds the function, and six arguments for the registers
+ * in which a function that keeps no register (preserve_none) expects them. The last two are the first two arguments
+ * of a C function. */
 FUNCTION(weft__activity_start)
 	.cfi_undefined rip
 	pop	rax
@@ -415,7 +422,7 @@ weft__activity_end:
 	jmp	.Lswitch
 END(weft__activity_start)
 
-/* weft__activity_call(entry, words): the same on a stack of the activity's own. */
+/* weft__activity_call(entry, words): call an activity's function on a stack of the activity's own. */
 FUNCTION(weft__activity_call)
 	PUSH_KEPT
 	mov	rax, rdi
@@ -430,14 +437,15 @@ FUNCTION(weft__activity_call)
 	ret
 END(weft__activity_call)
 
-/* A parked activity that was cancelled goes on here, in place of where it parked. */
+/* A parked activity that was cancelled continues here, in place of where it parked. */
 FUNCTION(weft__activity_cancelled)
 	.cfi_undefined rip
 	call	weft__activity_ends_cancelled
 	ud2
 END(weft__activity_cancelled)
 
-/* weft__activity_leave(group): end the running activity without its frames. On the driver's stack. */
+/* weft__activity_leave(group): end the running activity without a return through its frames. Runs on the driver's
+ * stack. */
 FUNCTION(weft__activity_leave)
 	.cfi_undefined rip
 	mov	rsp, [rdi + GROUP_DRIVER]
@@ -456,8 +464,8 @@ FUNCTION(weft__activity_aside)
 	ret
 END(weft__activity_aside)
 
-/* weft__activity_walk(void *const words[3], void (*fn)(void *), void *arg): call fn, whose unwinder sees this called by
- * the frame whose stack pointer, return address and rbp are in `words`. */
+/* weft__activity_walk(void *const words[3], void (*fn)(void *), void *arg): call fn. fn's unwinder sees this
+ * function as called by the frame whose stack pointer, return address and rbp are in `words`. */
 FUNCTION(weft__activity_walk)
 	.cfi_signal_frame
 	PUSH(rbp)
@@ -474,8 +482,9 @@ FUNCTION(weft__activity_walk)
 END(weft__activity_walk)
 
 /*
- * Jumped to by a twin in place of its body, with its arguments: call hot.target with them in the next segment of the
- * window or, where this is nearly full, in another stack, with hot.arguments bytes of those that lie on this one.
+ * A twin jumps here in place of its body, with its arguments: call hot.target with them in the next segment of the
+ * window. If the window is nearly full, call it in another stack, with a copy of hot.arguments bytes of the arguments
+ * that are on this stack.
  */
 PUBLIC(weft__activity_fresh)
 	mov	r11, weft__activity_hot@gottpoff[rip]
@@ -495,7 +504,7 @@ PUBLIC(weft__activity_fresh)
 	PUSH_VECTORS
 	lea	rdi, [rbp + 8]
 	call	weft__activity_grow
-	/* rax: where the arguments that lie on the stack are now, below the new stack's record. */
+	/* rax: the present address of the arguments on the stack, below the new stack's record. */
 	mov	r11, weft__activity_hot@gottpoff[rip]
 	lea	rcx, .Lreturned[rip]
 	lea	rdx, .Lreturned_far[rip]
@@ -504,7 +513,7 @@ PUBLIC(weft__activity_fresh)
 	mov	r11, fs:[r11 + HOT_TARGET]
 	mov	[rax - 8], rcx
 	lea	rcx, [rax - 8]
-	mov	[rbp - 56], rcx /* in place of rax, which only says how many vectors there are: r10 takes its part */
+	mov	[rbp - 56], rcx /* in the slot of rax, which only holds the number of vectors: 8 replaces it */
 	POP_VECTORS
 	mov	r10, [rbp - 64]
 	mov	eax, 8
@@ -522,10 +531,9 @@ PUBLIC(weft__activity_fresh)
 END(weft__activity_fresh)
 
 /*
- * weft__activity_segment goes on in the next segment of the window, by a call, so that the processor predicts the return.
- * rax: group.deepest.
- * A frame that is larger than a segment comes here again at once, and the segment becomes twice as large. Results may be
- * in rax, rdx, rcx and vectors.
+ * weft__activity_segment goes on in the next segment of the window, by a call, so that the processor predicts the
+ * return. rax: group.deepest. If a frame is larger than a segment, its function enters here again at once, and the
+ * segment becomes twice as large. Results may be in rax, rdx, rcx and vectors.
  */
 FUNCTION(weft__activity_segment)
 .Lsegment:
@@ -590,9 +598,9 @@ FUNCTION(weft__activity_segment)
 END(weft__activity_segment)
 
 /*
- * What hot.target returns to: back to the stack that the call came from, with the results. Unwinders find that stack by
- * the record at the end of this one, if that is in the page of the stack pointer: it is not where the arguments fill a
- * page. gdb believes that a caller's frame may be further in only where the function is called __morestack.
+ * hot.target returns here: switch back to the stack that the call came from, with the results. Unwinders find that
+ * stack by the record at the end of this stack, if the record is in the page of the stack pointer; it is not if the
+ * arguments fill a page. gdb accepts a caller's frame further in only if the function is called __morestack.
  */
 	.text
 	.p2align 4
@@ -641,8 +649,8 @@ FUNCTION(weft__activity_measure)
 END(weft__activity_measure)
 	.data
 	.p2align 2
-	/* The word of xgetbv that PUSH_VECTORS asks for. 1: vectors in use; 0: vectors that the kernel saves, where the
-	 * processor does not tell which are in use; -1: there is no AVX. */
+	/* The index of xgetbv that PUSH_VECTORS asks for. 1: vectors in use; 0: vectors that the kernel saves, if
+	 * the processor does not tell which vectors are in use; -1: there is no AVX. */
 xgetbv_index:
 	.long	-1
 
