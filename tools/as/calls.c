@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Calls and tail jumps. Within the unit they stay as they are. To other objects they go to weft.in.NAME with r10 =
- * bytes of stack arguments at most: the function itself if it is instrumented, else a thunk (thunks.c). Through
- * pointers, the marker before the function says whether it is instrumented. Neither r10 nor r11 carries anything
- * at such calls; flags do not either. The stack pointer does not move, and a call stays between the labels that
- * the exception tables name.
+ * Calls and tail jumps. A call within the unit does not change. A call of another object goes to weft.in.NAME, with an
+ * upper bound on the bytes of stack arguments in r10: this is the function itself if it is instrumented, else a thunk
+ * (thunks.c). For a call through a pointer, the marker before the function says whether it is instrumented. Neither
+ * r10, r11 nor the flags carry a value at such calls. The stack pointer does not move, and a call stays between the
+ * labels that the exception tables name.
  */
 #include "unit.h"
 
@@ -13,9 +13,9 @@
 /* ---- through pointers ------------------------------------------------------------------------------------------- */
 
 /*
- * What is marked lies 16 bytes behind a multiple of 32 (thunks.c), so that setting that bit changes nothing there;
- * of anything else, the eight bytes before are in the same page then, and may be read. Where r11 is in use already,
- * the start of a page is looked at instead. r10 may hold a static chain for what is marked.
+ * A marked function is 16 bytes behind a multiple of 32 (thunks.c), so setting that bit does not change its address.
+ * For any other function, the eight bytes before the changed address are in the same page, and may be read. If r11 is
+ * already in use, the code tests for the start of a page instead. r10 may hold a static chain for a marked function.
  */
 static void look_for_mark(struct buffer *text, struct view from, unsigned label)
 {
@@ -34,7 +34,7 @@ static void look_for_mark(struct buffer *text, struct view from, unsigned label)
 		print(text, "\tmovq\t%.*s, %%r10\n", SHOW(from));
 }
 
-/* Marked or not, there is one call; what is not seen to be marked goes by a stub. */
+/* There is one call for both cases; a function that is not seen to be marked is called by a stub. */
 static void rewrite_indirect(struct unit *u, struct line *l)
 {
 	unsigned label = new_label(u);
@@ -46,7 +46,7 @@ static void rewrite_indirect(struct unit *u, struct line *l)
 	change(l, text.at);
 }
 
-/* Jump tables and computed gotos stay inside; the compilers' comments tell them from tail calls. */
+/* Jump tables and computed gotos stay inside the function; the compilers' comments distinguish them from tail calls. */
 bool is_tail_call(struct unit *u, struct function *f, const struct line *l)
 {
 	struct view comment = l->text;
@@ -54,7 +54,7 @@ bool is_tail_call(struct unit *u, struct function *f, const struct line *l)
 	cut(&comment, '#');
 	if (u->is_clang)
 		return contains(comment, "TAILCALL");
-	/* "12 [c=4 l=2] *sibcall", behind what -fverbose-asm may say about variables. */
+	/* "12 [c=4 l=2] *sibcall", after the text of -fverbose-asm about variables. */
 	while (comment.n && !STARTS(comment, "[c="))
 		comment = skip(comment, 1);
 	if (contains(comment, "sibcall"))
@@ -100,7 +100,7 @@ static enum way way_of(struct unit *u, const struct function *f, struct symbol *
 		       SHOW(s->name));
 	if (!is_own(s) && !s->is_ifunc)
 		return way_of_unknown(s);
-	/* Binds to what is here. A register may hold another module's function of that name. */
+	/* The name binds to the definition here. A register may hold another module's function of that name. */
 	if (function_of(s) && l->operands.at[0] != '*' &&
 	    ((!s->is_global && !s->is_weak) || !memchr(l->operands.at, '@', l->operands.n)) &&
 	    !(s->is_weak && !s->is_hidden))
@@ -147,7 +147,7 @@ static void rewrite_named(struct unit *u, const struct function *f, struct line 
 	}
 }
 
-/* jne f: a conditional tail call becomes a branch around a tail call. r10 may hold something where it is not taken. */
+/* jne f: a conditional tail call becomes a branch around a tail call. r10 may be in use if the branch is not taken. */
 static void rewrite_branch(struct unit *u, const struct function *f, struct line *l, struct symbol *s)
 {
 	struct view condition = skip(l->word, 1);
@@ -165,7 +165,7 @@ static void rewrite_branch(struct unit *u, const struct function *f, struct line
 	change(l, say("\t%s\t.Lweft%u\n%s.Lweft%u:\n", opposite, label, l->instead, label));
 }
 
-/* A jump to a label, or to a cold part. */
+/* Is the target a label, or a cold part? */
 static bool stays_inside(const struct symbol *s)
 {
 	return STARTS(s->name, ".L") ? !function_of((struct symbol *)s) : s->part_of != NULL;

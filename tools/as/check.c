@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Prologue checks: recognised as gcc and clang write them, written again as the policy wants them.
+ * Prologue checks: recognised in the form of gcc and clang, rewritten in the form that the policy needs.
  *
- *	[leaq -N(%rsp), %r11]                  only if N is 256 or more
- *	cmpq  %fs:112, %r11 or %rsp
- *	jb or jbe slow                         or: jnb or ja body, with the slow path in between
+ * 	[leaq -N(%rsp), %r11]                  only if N is 256 or more
+ * 	cmpq  %fs:112, %r11 or %rsp
+ * 	jb or jbe slow                         or: jnb or ja body, with the slow path in between
  *   body:
- *	…
+ * 	…
  *   slow:
- *	movl  $N, %r10d                        in any order, or xorl; the static chain is saved in rax
- *	movl  $A, %r11d
- *	call  __morestack
- *	ret                                    one byte, which libgcc's __morestack skips
- *	jmp   body                             or a copy of the beginning of the body
+ * 	movl  $N, %r10d                        in any order, or xorl; the static chain is saved in rax
+ * 	movl  $A, %r11d
+ * 	call  __morestack
+ * 	ret                                    one byte, which libgcc's __morestack skips
+ * 	jmp   body                             or a copy of the beginning of the body
  *
- * Compilers ask for too little: gcc leaves out arguments that it pushes, neither counts what inline assembly
- * pushes and calls, nor what the TLS resolver needs. They compare bare rsp for frames below 256 bytes; here that is
- * done below 64, because what such a frame may need below the limit is kept free in every chunk, however small.
+ * Compilers ask for too little: gcc leaves out arguments that it pushes. Neither compiler counts the stack that inline
+ * assembly takes by pushes and calls, or the stack of the TLS resolver. Compilers compare bare rsp for frames below 256
+ * bytes; weft-as does so below 64, because every chunk, however small, keeps free the bytes that such a frame may need
+ * below the limit.
  */
 #include "unit.h"
 
-#define SMALL 64       /* needs no subtraction */
-#define LEAF 64	       /* and 128 of red zone: needs no check */
-#define USER_CALLS 512 /* what inline assembly may push */
+#define SMALL 64       /* a smaller need takes no subtraction */
+#define LEAF 64	       /* a frame of this size and the red zone (128) needs no check */
+#define USER_CALLS 512 /* bytes that inline assembly may push */
 #define TLS_CALL 4096  /* __tls_get_addr, lazily bound, allocating */
 #define SLOW_PATH 16   /* instructions at most */
-#define MAX_PROBE 3072 /* a probe below that might jump over a guard page */
+#define MAX_PROBE 3072 /* a probe further below might jump over a guard page */
 
 static int next_code(const struct unit *u, int line, int last)
 {
@@ -42,7 +43,7 @@ static bool skips_prologue(const struct line *l)
 	       (l->op == OP_CALL && l->symbol && IS(l->symbol->name, "__fentry__"));
 }
 
-/* What an instruction of the slow path puts into r10 and r11. False: it has nothing to do with them. */
+/* Records the values that an instruction of the slow path puts into r10 and r11. False: it does not write them. */
 static bool slow_value(const struct line *l, int64_t value[2])
 {
 	struct view to = last_operand(l), from = operand(l, 0);
@@ -96,7 +97,7 @@ static void read_branch(struct unit *u, struct function *f)
 	} else if (IS(l->word, "ja") || IS(l->word, "jae") || IS(l->word, "jnb") || IS(l->word, "jnc")) {
 		c->is_inline = true;
 		c->slow = next_code(u, c->branch, f->last);
-		/* Or it is somewhere else, one jump away. */
+		/* Or the slow path is elsewhere, one jump away. */
 		if (c->slow != NONE && u->lines[c->slow].op == OP_JUMP && u->lines[c->slow].symbol) {
 			c->slow_label = u->lines[c->slow].symbol;
 			c->slow = c->slow_label->line;
@@ -151,7 +152,8 @@ void print_compare(struct buffer *text, int64_t need)
 		print(text, "\tleaq\t-%lld(%%rsp), %%r11\n\tcmpq\t%%fs:%d, %%r11\n", (long long)need, limit);
 }
 
-/* To weft__morestack, with where the function goes on, and how many bytes it needs of frame and of arguments. */
+/* Jumps to weft__morestack, with the address at which the function continues, and the bytes that it needs for its
+ * frame and its arguments. */
 static const char *go_to_morestack(const char *body, int64_t need, int64_t arguments)
 {
 	const char *jump = "\tjmp\t*weft__morestack@GOTPCREL(%rip)\n";
@@ -178,7 +180,7 @@ static const char *body_label(struct function *f)
 	return say("%s:\n", name);
 }
 
-/* The slow path's call: where compilers go on behind its `ret` by a jump we go at once. */
+/* The slow path's call. Compilers continue behind its `ret` by a jump; this code continues there directly. */
 static void rewrite_call(struct unit *u, struct function *f)
 {
 	struct check *c = &f->check;
@@ -202,7 +204,7 @@ static void rewrite_found(struct unit *u, struct function *f)
 	const char *to = say("%.*s", SHOW(branch->symbol->name)), *slow = to, *kept = "";
 	struct buffer text = {0};
 
-	/* gcc may load the address of the stack arguments before the check. lea leaves the flags alone. */
+	/* gcc may load the address of the stack arguments before the check. lea does not change the flags. */
 	if (c->lea != NONE && c->keeps_lea)
 		kept = say("\t%.*s\t%.*s\n", SHOW(u->lines[c->lea].word), SHOW(u->lines[c->lea].operands));
 	if (c->slow_label)
@@ -232,8 +234,8 @@ static void rewrite_found(struct unit *u, struct function *f)
 }
 
 /*
- * Code may be put in before this line: behind the label, what belongs to it and endbr64, before any label of a
- * loop.
+ * Code may be inserted before this line: behind the label, the label's directives and endbr64, and before any label of
+ * a loop.
  */
 static int entry_line(const struct unit *u, const struct function *f)
 {
@@ -282,9 +284,9 @@ int64_t frame_of(const struct unit *u, const struct function *f)
 }
 
 /*
- * A function that calls nothing, and has a small frame, lives on the slack that its caller's check has left: 64
- * bytes of it may be the caller's, 8 are the return address; the run time keeps 272 at least. A tail jump happens
- * where the caller's call was; look-ahead has to see what it jumps to.
+ * A function that calls nothing and has a small frame uses the slack that its caller's check has left: 64 bytes of the
+ * slack may be the caller's, 8 are the return address; the run time keeps at least 272. A tail jump takes the place of
+ * the caller's call; look-ahead has to see its target.
  */
 bool is_leaf(const struct unit *u, const struct function *f)
 {
@@ -296,7 +298,7 @@ bool can_enter_body(const struct function *f)
 	return !f->is_split || !f->check.keeps_lea || f->check.lea == NONE;
 }
 
-/* The slow path comes right behind the branch. Does the body come right behind the slow path? gcc -Os may put another
+/* The slow path directly follows the branch. Does the body directly follow the slow path? gcc -Os may put another
  * block of the function there, a loop's, with a label of its own. */
 static bool is_before_body(const struct unit *u, const struct check *c, int body)
 {
@@ -309,7 +311,7 @@ static bool is_before_body(const struct unit *u, const struct check *c, int body
 	return c->resume < body;
 }
 
-/* Nobody comes through the check: it goes, and so does its slow path, as far as nothing else can lead there. */
+/* No call goes through the check: remove it, and its slow path as far as no other code can lead there. */
 static void remove_check(struct unit *u, struct function *f)
 {
 	struct check *c = &f->check;
@@ -330,7 +332,7 @@ static void remove_check(struct unit *u, struct function *f)
 			from = c->branch;
 		if (c->is_inline)
 			change(branch, say("\tjmp\t%.*s\n", SHOW(branch->symbol->name)));
-		/* A copy of the body's beginning, or what loads the variable arguments, may stay: it is never
+		/* A copy of the body's beginning, or code that loads the variable arguments, may stay: it is never
 		 * reached. */
 		if (next != NONE && u->lines[next].op == OP_JUMP)
 			to = next;
@@ -363,14 +365,14 @@ void rewrite_check(struct unit *u, struct function *f)
 }
 
 /*
- * An alloca compares the new stack pointer with the limit. What is pushed below it must fit too: more than the slack
- * holds, and the compare looks that much further down. No register is free there; lea leaves the flags alone.
+ * An alloca compares the new stack pointer with the limit. The pushes below it must fit, too. If they take more than
+ * the slack, the compare looks that much further down. No register is free there; lea keeps the flags.
  */
 void widen_alloca(struct unit *u, struct function *f)
 {
 	int64_t margin = f->above_dynamic + (f->has_user_calls ? USER_CALLS : 0);
 
-	/* The functions that are called from there without a check, too. */
+	/* Look-ahead adds the functions that are called from there without a check. */
 	if (u->policy == LOOKAHEAD)
 		margin += f->path - f->frame;
 	if (!f->has_dynamic || margin <= SMALL)

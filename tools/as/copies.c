@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Copies of the stack pointer. Where a scope with arrays of variable length begins, compilers put a copy into a
- * register or a slot of the frame, and go back to it at the scope's end:
+ * Copies of the stack pointer. At the beginning of a scope with arrays of variable length, compilers put a copy into a
+ * register or a slot of the frame, and restore it at the scope's end:
  *
- *	movq  %rsp, %r15                       r15 = here
- *	…                                      the array, arguments that are pushed and never popped
- *	movq  %r15, %rsp                       the stack is as deep as it was there
+ * 	movq  %rsp, %r15                       r15 = here
+ * 	…                                      the array, arguments that are pushed and never popped
+ * 	movq  %r15, %rsp                       the stack is as deep as it was there
  *
- * A copy is worth the depth that it points to. It lives until something else is written to its register or slot. At a
- * label it lives if it is a copy on every way to the label, and then points to the greatest of their depths. What is
- * not known to be a copy is none: then the depth stays as it was, which is never too little.
+ * A copy stands for the depth that it points to. It lives until another value is written to its register or slot. At a
+ * label it lives if it is a copy on every path to the label, and then points to the greatest of their depths. A value
+ * that is not known to be a copy does not change the depth, which is therefore never too small.
  *
  * decode.c says which registers an instruction may write.
  *
@@ -30,7 +30,7 @@ static struct copy copy_at(int64_t depth, int64_t dynamic_at)
 	return (struct copy){(int32_t)depth, (int32_t)dynamic_at};
 }
 
-/* `by` bytes further down. */
+/* The copy `by` bytes further down. */
 static struct copy moved(struct copy c, int64_t by)
 {
 	return is_copy(c) ? copy_at(c.depth + by, c.dynamic_at) : c;
@@ -41,7 +41,8 @@ static struct copy *of_register(struct copies *all, unsigned reg)
 	return reg && !(reg & (REG_10 | REG_11 | OTHER_REG)) ? &all->reg[__builtin_ctz(reg)] : NULL;
 }
 
-/* Relative to the frame: to its pointer, or to a copy of the stack pointer. Elsewhere may be the buffer of a setjmp. */
+/* Is the operand relative to the frame: to the frame pointer, or to a copy of the stack pointer? Other memory may be
+ * the buffer of a setjmp. */
 static bool is_in_frame(struct copies *all, const struct memory *m)
 {
 	unsigned base = reg_of(m->base);
@@ -101,7 +102,7 @@ static void set_register(struct copies *all, unsigned reg, struct copy c)
 	*to = c;
 }
 
-/* Registers as bits. */
+/* `regs`: registers as bits. */
 static void forget_registers(struct copies *all, unsigned regs)
 {
 	for (unsigned reg = 1; reg < OTHER_REG; reg <<= 1)
@@ -148,8 +149,8 @@ static void write_copy(struct copies *all, const struct line *l, struct view to,
 }
 
 /*
- * The value of a 64-bit mov or lea, as far as it is a copy. Calculations with copies give none: the address of a
- * variable may go up or down in a loop, and the walk would follow it until numbers end.
+ * The value of a 64-bit mov or lea, if it is a copy. A calculation with a copy does not give a copy: the address of a
+ * variable may go up or down in a loop, and the walk would follow it until numbers overflow.
  */
 static struct copy result(struct copies *all, const struct state *now, const struct line *l)
 {
@@ -209,7 +210,7 @@ void forget_deeper(struct copies *all, int64_t depth)
 			all->slot[i] = (struct slot){0};
 }
 
-/* ---- where ways meet -------------------------------------------------------------------------------------------- */
+/* ---- joins ------------------------------------------------------------------------------------------------------ */
 
 static struct copy either(struct copy a, struct copy b)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Instructions, as far as they matter: who is called, where control goes, what becomes of the stack pointer, and
- * what may write to the place where stack arguments begin, 0(%rsp). Everything else is OP_OTHER.
+ * Instructions, as far as the analysis needs them: the target of a call, the flow of control, the change of the stack
+ * pointer, and stores that may reach the place where stack arguments begin, 0(%rsp). Every other instruction is
+ * OP_OTHER.
  */
 #include "unit.h"
 
@@ -47,7 +48,7 @@ unsigned reg_of(struct view operand)
 	return operand.n && operand.at[0] == '%' ? OTHER_REG : NO_REG;
 }
 
-/* The register that an operand is, or is a part of. */
+/* The register that the operand is, or of which it is a part. */
 static unsigned whole_reg_of(struct view operand)
 {
 	for (size_t i = 0; i < REGISTERS; i++)
@@ -116,7 +117,7 @@ struct memory memory_of(struct view o)
 	return m;
 }
 
-/* Whether it can be a part of 0(%rsp) … 7(%rsp); a store is at most 64 bytes wide. */
+/* Can the operand overlap 0(%rsp) … 7(%rsp)? A store is at most 64 bytes wide. */
 static bool is_bottom(const struct memory *m)
 {
 	return m->has_index || !m->has_number || (m->displacement < 8 && m->displacement > -64);
@@ -147,7 +148,7 @@ static void decode_lea_to_sp(struct line *l)
 		set_op(l, OP_MOVE_SP, -m.displacement, NO_REG);
 	else if (IS(m.base, "%rbp"))
 		set_op(l, OP_SP_FROM_FP, m.displacement, NO_REG);
-	else if (!IS(m.base, "%r10")) /* the end of a realigned frame: where it was on entry */
+	else if (!IS(m.base, "%r10")) /* the end of a realigned frame: the value on entry */
 		set_op(l, OP_DYNAMIC_SP, 0, NO_REG);
 }
 
@@ -202,7 +203,8 @@ static bool is_string_compare(struct view word)
 	return contains(word, "cmpestr") || contains(word, "cmpistr");
 }
 
-/* Does the instruction write to no general register but its last operand? The list has what compilers write mostly. */
+/* Does the instruction write to no general register except its last operand? The list has the most frequent
+ * instructions of compilers. */
 static bool writes_last_alone(const struct line *l)
 {
 	static const char *const words[] = {"mov", "lea", "add", "sub", "and", "or",  "xor",  "neg", "not",
@@ -218,7 +220,7 @@ static bool writes_last_alone(const struct line *l)
 	return contains(l->operands, "mm") && !is_string_compare(l->word); /* %xmm0, %ymm0, %zmm0 */
 }
 
-/* Addresses aside. */
+/* The registers among the operands, without addresses. */
 static unsigned operand_registers(const struct line *l)
 {
 	unsigned regs = 0;
@@ -249,7 +251,7 @@ unsigned written_by(const struct line *l)
 	return only_reads(l->word) ? 0 : whole_reg_of(last_operand(l));
 }
 
-/* The address of the stack's bottom goes into a register, or somewhere else. */
+/* The address of the stack's bottom goes into a register, or to another place. */
 static void decode_from_sp(struct line *l)
 {
 	struct view from = operand(l, 0), to = last_operand(l);
@@ -347,7 +349,7 @@ static void decode_line(struct unit *u, struct line *l)
 	}
 }
 
-/* Through the GOT, to be called later. */
+/* Does the instruction load a memory function's address through the GOT, for a later call? */
 static bool loads_memory_function(const struct line *l)
 {
 	struct view from = operand(l, 0), name = symbol_prefix(from);

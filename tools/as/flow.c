@@ -3,43 +3,42 @@
  * How deep the stack of a function is, at each call and at most; and how many bytes at a call's 0(%rsp) may be
  * arguments.
  *
- * A forward data-flow analysis: blocks of graph.c are walked in order; on entry to a block is known what holds on
- * every edge to it; this is repeated until nothing changes. Depth counts from the function's caller: 8, the return
- * address, on entry.
+ * A forward data-flow analysis: it walks the blocks of graph.c in order, and knows on entry to a block the facts that
+ * hold on every edge to it; it repeats this until nothing changes. Depth counts from the function's caller: it is 8 on
+ * entry, for the return address.
  *
- * The bound on arguments is upper by construction. The first argument on the stack is at 0(%rsp) when the call is
- * made, and a callee owns its arguments, so these eight bytes have been written since the last call: by a push
- * that saves no register, by a store relative to rsp, or through a pointer that was made from rsp. If nothing of
- * that can have happened, there are no arguments; else they may be all of the frame below the saved registers. A
- * pointer made from rsp that goes straight into an argument register, and is not used before the call, is the
- * address of a local variable. What the memory functions write, they write before the call that the arguments are
- * for.
+ * The bound on arguments is upper by construction. The first argument on the stack is at 0(%rsp) when the call is made,
+ * and a callee owns its arguments, so these eight bytes have been written since the last call: by a push that saves no
+ * register, by a store relative to rsp, or through a pointer that was made from rsp. If no such write can have
+ * happened, there are no arguments; else they may be all of the frame below the saved registers. A pointer made from
+ * rsp that goes straight into an argument register, and is not used before the call, is the address of a local
+ * variable. The memory functions write before the call that the arguments are for.
  *
- * Control does not come back from some calls, and never enters a block that the compiler found impossible and left
- * empty; the code below them is part of something else. So an edge from such a block is in doubt. The depth that
- * it brings counts only if no other edge leads to its block; what it makes unknown counts always.
+ * Control does not return from some calls, and never enters a block that the compiler found impossible and left empty;
+ * the code below such a block belongs to another path. So an edge from such a block is in doubt. The depth on this edge
+ * counts only if no other edge leads to the block; a fact that it makes unknown is unknown in any case.
  */
 #include "unit.h"
 
 #define RETURN_ADDRESS 8
-#define DEEPER 64 /* passes that find a deeper place: no function has so many by chance */
+#define DEEPER 64 /* passes that find a deeper place: no function has this many by chance */
 
 struct walk {
 	struct unit *u;
 	struct function *f;
 	struct graph *g;
 	struct state now;
-	struct state indirect, calls; /* at all indirect jumps, at all calls */
+	struct state indirect, calls; /* joined over all indirect jumps, and over all calls */
 	bool has_indirect, has_calls;
 	bool changed;
 	bool bottom_escapes;
-	bool only_look;	  /* the last time: note what is known at the calls */
+	bool only_look;	  /* the last pass: record the facts at the calls */
 	int64_t compared; /* depth that the limit has just been compared with; 0: none */
 	bool is_limit_first;
 	int phase;
 };
 
-/* Phases: what to make of labels that nothing is known to reach. */
+/* Phases: how labels are treated that no known edge reaches. */
 enum { CERTAIN, BEHIND_CALLS, ANY };
 
 static bool set_bits(uint16_t *to, unsigned value)
@@ -90,12 +89,12 @@ static bool join_depths(struct state *to, const struct state *from)
 	return changes;
 }
 
-/* What is known where both may come from. True if that is less than before. */
+/* Joins the facts of two edges. True if fewer facts than before remain. */
 static bool join(struct state *to, const struct state *from, bool weakly)
 {
 	bool changes = set_flag(&to->is_dynamic, to->is_dynamic | from->is_dynamic);
 
-	/* Of these, doubtful ways count as well: to know too little does no harm. */
+	/* Doubtful edges count here as well: to know too little does no harm. */
 	changes |= join_copies(&to->copies, &from->copies);
 	changes |= join_targets(&to->targets, &from->targets);
 	changes |= set_number(&to->checked, smaller(to->checked, from->checked));
@@ -135,8 +134,8 @@ static void arrive(struct walk *w, struct block *b, const struct state *from, bo
 }
 
 /*
- * Exceptions arrive, from any call. The stack is at most as deep as there. Once is enough, so that code behind a
- * pad, which may call as well, does not deepen it again and again.
+ * Exceptions arrive from any call. The stack is at most as deep as at the calls. The pad is seeded once, so that code
+ * behind a pad, which may call as well, does not deepen it again and again.
  */
 static void seed(struct walk *w, struct block *b)
 {
@@ -201,8 +200,8 @@ static void become_dynamic(struct walk *w)
 }
 
 /*
- * The stack pointer becomes something computed, or loaded. A copy of itself brings it back to where it was. Something
- * deeper is an alloca, and so is something unknown.
+ * The stack pointer becomes a computed or loaded value. A copy of itself restores it. A deeper or an unknown value is
+ * an alloca.
  */
 static void restore(struct walk *w, const struct line *l)
 {
@@ -218,7 +217,8 @@ static void restore(struct walk *w, const struct line *l)
 	now->dynamic_at = c.dynamic_at;
 }
 
-/* By a constant. An alloca in a loop is told from the frame by the compare with the limit that it has of its own. */
+/* Moves the stack pointer by a constant. An alloca in a loop differs from a frame: it has a compare with the limit
+ * of its own. */
 static void move_by(struct walk *w, int64_t amount)
 {
 	if (amount > 0 && w->now.depth + amount <= w->now.checked)
@@ -240,13 +240,13 @@ static void from_frame_pointer(struct walk *w, int64_t amount)
 
 static void set_frame_pointer(struct walk *w, int64_t amount)
 {
-	/* Where the old one was saved, no argument can be. */
+	/* No argument can be at the place where the old frame pointer was saved. */
 	if (!amount && w->now.depth != w->now.saved_at)
 		w->bottom_escapes = true;
 	w->now.frame_pointer = w->now.depth - amount;
 }
 
-/* Joins what holds now to what is known at all places of a kind. */
+/* Joins the present facts to the facts at all places of a kind. */
 static void gather(struct walk *w, struct state *all, bool *has_any)
 {
 	if (!*has_any)
@@ -256,7 +256,7 @@ static void gather(struct walk *w, struct state *all, bool *has_any)
 	*has_any = true;
 }
 
-/* The function that a call, or a jump in its place, goes to, or NULL. */
+/* The function that a call, or a jump in place of a call, goes to, or NULL. */
 static struct symbol *callee_of(const struct walk *w, const struct line *l)
 {
 	if (l->symbol || (l->op != OP_CALL && !l->is_tail_call))
@@ -268,7 +268,7 @@ static void at_call(struct walk *w, struct line *l, const struct symbol *callee)
 {
 	struct function *f = w->f;
 	struct state *now = &w->now;
-	/* A pointer that is not known may hold any function whose address the unit loads. */
+	/* An unknown pointer may hold any function whose address the unit loads. */
 	bool is_memory = callee ? known(callee->name) == KNOWN_MEM : w->u->loads_memory_function;
 
 	f->makes_calls = true;
@@ -289,14 +289,14 @@ static void at_call(struct walk *w, struct line *l, const struct symbol *callee)
 		now->is_stored = false;
 }
 
-/* What the limit is compared with, if that is near the stack pointer. */
+/* Records the depth that is compared with the limit, if the compared value is a copy of the stack pointer. */
 static void at_compare(struct walk *w, const struct line *l)
 {
 	w->is_limit_first = STARTS(l->operands, "%fs:112");
 	w->compared = copy_in(&w->now.copies, &w->now, w->is_limit_first ? last_operand(l) : operand(l, 0)).depth;
 }
 
-/* Behind the compare: is there room if the branch is taken? */
+/* After the compare: is there room if the branch is taken? */
 static bool fits_if_taken(const struct walk *w, struct view word)
 {
 	bool is_above = IS(word, "ja") || IS(word, "jae") || IS(word, "jnb") || IS(word, "jnc");
@@ -344,8 +344,8 @@ static void note_depth(struct walk *w)
 }
 
 /*
- * Is it a slot in which this function keeps its stack pointer, and nothing else? Where exceptions arrive no copies
- * are known.
+ * Is this a slot in which this function keeps its stack pointer, and no other value? No copies are known where
+ * exceptions arrive.
  */
 static bool is_own_slot(const struct walk *w, struct view slot)
 {
@@ -409,7 +409,7 @@ static bool is_prologue_op(const struct line *l)
 	       l->op == OP_LIMIT_COMPARE || STARTS(l->word, "endbr") || contains(l->operands, "%r10");
 }
 
-/* And the stack pointer. */
+/* Does the instruction keep the flags and the stack pointer? */
 static bool leaves_flags(const struct line *l)
 {
 	return (STARTS(l->word, "mov") || STARTS(l->word, "lea")) && (l->op == OP_OTHER || l->op == OP_TAKE_BOTTOM);
@@ -476,7 +476,7 @@ static bool needs_stack(const struct line *l)
 	return calls || moves || STARTS(l->word, "push") || STARTS(l->word, "enter");
 }
 
-/* User code may write any register, so nothing is known behind it. "asm goto" names labels. */
+/* User code may write any register, so nothing is known after it. "asm goto" names labels. */
 static void at_user_code(struct walk *w, struct line *l, bool is_reached)
 {
 	struct view left = l->operands;
@@ -491,7 +491,7 @@ static void at_user_code(struct walk *w, struct line *l, bool is_reached)
 			arrive(w, &w->g->blocks[s->block], &w->now, false);
 }
 
-/* Code that nothing known leads to: nothing is known about it. */
+/* Nothing is known about code that no known edge leads to. */
 static void at_unreached(struct walk *w, struct line *l, int line)
 {
 	w->f->makes_calls |= w->only_look && l->op == OP_CALL && line != w->f->check.call;

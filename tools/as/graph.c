@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The control-flow graph of a function. A block begins at the entry, at a label that something may go to, and
- * behind an instruction that may go elsewhere. Where compilers put a function's parts into several sections,
- * control falls from a block into the next one of the same section.
+ * The control-flow graph of a function. A block begins at the entry, at a label that a jump or an exception may go to,
+ * and behind an instruction that may go elsewhere. If compilers put a function's parts into several sections, control
+ * falls from a block into the next block of the same section.
  *
- * An edge that is missing would let flow.c conclude what does not hold. So a jump to a label that is in no
- * function, or in another one, is refused.
+ * A missing edge would let flow.c draw wrong conclusions. So a jump to a label that is in no function, or in another
+ * function, is refused.
  */
 #include "unit.h"
 
@@ -37,7 +37,7 @@ static bool names_label(struct unit *u, const struct function *f, const struct l
 	return next_named_label(u, f, &left) != NULL;
 }
 
-/* The last block of a section so far, or NONE. Parts are few, so that this is called seldom. */
+/* The last block of a section so far, or NONE. Functions have few parts, so this is called rarely. */
 static int last_of_section(const struct builder *b, unsigned section)
 {
 	for (size_t i = b->g->count; i-- > 0;) {
@@ -51,7 +51,7 @@ static struct block *open_block(struct builder *b, int line)
 {
 	struct graph *g = b->g;
 	const struct line *l = &b->u->lines[line];
-	/* User code is executed where it stands, whatever section its statements are for. */
+	/* User code runs at its place in the function, whatever section its statements are for. */
 	unsigned section = l->from_user ? b->section : l->section;
 	int before = g->count && section != b->section ? last_of_section(b, section) : (int)g->count - 1;
 	struct block *block;
@@ -76,7 +76,7 @@ static void add_label(struct builder *b, int line, struct symbol *s)
 	s->block = (int)b->g->count - 1;
 }
 
-/* A label that only code of this function may name; jumps of others to it would be edges that nobody sees. */
+/* Only code of this function may name such a label: jumps from other functions would be missing edges. */
 static void expect_inside(const struct builder *b, struct symbol *s)
 {
 	if (STARTS(s->name, ".L") && !function_of(s) && s->line != NONE && !is_inside(b->f, s))
@@ -91,7 +91,7 @@ static void add_instruction(struct builder *b, int line)
 	const struct check *c = &b->f->check;
 
 	block->last = line;
-	/* Behind the slow path's `ret` the function goes on, on another chunk. */
+	/* Behind the slow path's `ret` the function continues, on another chunk. */
 	if (line == c->call || line == c->resume) {
 		block->next_in_doubt = false;
 		return;

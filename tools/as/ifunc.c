@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Resolvers of indirect functions. In a static program they run before the thread pointer is set, and a check, or a
- * call of another object's function, reads the limit relative to it: at address 112. So such a symbol does not name
- * its resolver but a piece that first makes sure that there is something to read: zeros, so that nothing splits. The C
+ * call of another object's function, reads the limit relative to it: at address 112. So such a symbol does not name its
+ * resolver but a piece of code that first provides readable memory: zeros, so that no check splits the stack. The C
  * library sets the thread pointer afterwards.
  */
 #include "unit.h"
@@ -30,7 +30,8 @@ static void print_prepare(struct buffer *to)
 		  "\tjmp\t*%%r11\n\t.cfi_endproc\n\t.size\tweft.resolver, .-weft.resolver\n");
 }
 
-/* Calling it takes no pointer to it: another module's resolver of the same name must not take its place. */
+/* The piece calls the resolver without a pointer to it: another module's resolver of the same name must not take its
+ * place. */
 static void print_piece(struct unit *u, struct view name, struct view resolver)
 {
 	unsigned label = new_label(u);

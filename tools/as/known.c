@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Functions that need so little stack that instrumented code calls them where it stands: no service stack, no
- * thunk. They are called through the GOT, so that the dynamic linker's resolver, which needs kilobytes, never runs
- * there.
+ * Functions that need so little stack that instrumented code calls them on its own stack: without a service stack and
+ * without a thunk. They are called through the GOT, so that the dynamic linker's resolver, which needs kilobytes, never
+ * runs there.
  *
  * Small: at most 192 bytes, which the slack below every check holds; tests/as/known.c measures each. Room: at most
- * 2048, called through a thunk that looks whether there is so much. Lock: the same unless the mutex has a priority
- * ceiling; these allocate. Sorted by name: strcmp's order.
+ * 2048, called through a thunk that checks for this room. Lock: as Room, unless the mutex has a priority ceiling,
+ * because such a lock allocates. Sorted by name: strcmp's order.
  *
- * Users say the same of their own functions: WEFT_NEEDS(name, bytes) is the comment "#weft-needs name bytes" in what
- * the compiler writes, and a list of --weft-needs=FILE is put in front of it as such comments, so that the link step
+ * Users declare their own functions: WEFT_NEEDS(name, bytes) becomes the comment "#weft-needs name bytes" in the
+ * compiler's text, and a list of --weft-needs=FILE is put in front of the text as such comments, so that the link step
  * of look-ahead finds them in the object.
  */
 #include "unit.h"
@@ -48,7 +48,7 @@ static struct need {
 } *needs;
 static size_t need_count, need_room;
 
-/* The larger of two, if two files differ. */
+/* Adds a need. If two files differ, the larger number counts. */
 static void add_need(struct view name, int64_t bytes)
 {
 	for (size_t i = 0; i < need_count; i++)
@@ -117,7 +117,7 @@ const char *renamed(struct view name)
 		return "weft_signal";
 	if (IS(name, "__longjmp_chk"))
 		return "longjmp";
-	/* Shared libraries are linked with a run time of the compiler's, which has these names too. */
+	/* Shared libraries are linked with the compiler's run time, which has these names, too. */
 	if (IS(name, "__morestack_allocate_stack_space"))
 		return "weft__allocate_stack_space";
 	return NULL;

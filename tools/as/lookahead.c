@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Look-ahead, after Capriccio: a check at a checkpoint makes sure of the room that every way from there to the next
+ * Look-ahead, after Capriccio: a check at a checkpoint finds the room that every path from there to the next
  * checkpoints needs, and the functions in between need no check.
  *
- * Nodes are functions with their frames, edges the direct calls and tail jumps between them. A depth-first search
- * finds the edges that close cycles; those are checkpoints. On the way back it adds up the longest path below each
- * function, and where that would exceed the bound, the edge becomes a checkpoint too. A checkpoint is the check at
- * its callee's entry; the other edges go to the body behind it. Functions that can be reached in ways not seen
- * here, through pointers or from other objects, are called by their name and so through their check; if nobody
- * calls a function through its check, it has none. What lies behind a checkpoint, a pointer or a thunk needs the
- * slack and nothing more.
+ * Nodes are functions with their frames, edges the direct calls and tail jumps between them. A depth-first search finds
+ * the edges that close cycles; these edges are checkpoints. On the way back it adds up the longest path below each
+ * function. If the path would exceed the bound, the edge becomes a checkpoint, too. A checkpoint is the check at its
+ * callee's entry; the other edges go to the body behind it. Functions that can be reached in ways not seen here,
+ * through pointers or from other objects, are called by their name and so through their check. A function that is never
+ * called through its check has no check. Code behind a checkpoint, a pointer or a thunk needs only the slack.
  *
  * With several units, calls between them are edges as well.
  */
@@ -25,7 +24,7 @@ struct edge {
 	struct line *line;
 	struct unit *caller_unit;
 	struct function *callee;
-	const char *reason; /* why it is a checkpoint, or NULL */
+	const char *reason; /* why the edge is a checkpoint, or NULL */
 };
 
 /* ---- the graph -------------------------------------------------------------------------------------------------- */
@@ -49,7 +48,7 @@ static void collect_globals(struct globals *g, struct unit *u)
 		if (!f || !s->is_global || s->is_weak || is_in_group(u, f))
 			continue;
 		known = symbol(&g->names, s->name);
-		/* Two of them: who knows which one the linker takes. */
+		/* There are two definitions: it is unknown which definition the linker takes. */
 		known->is_weak = known->function != NULL;
 		known->function = f;
 	}
@@ -63,7 +62,7 @@ static struct function *callee_of(struct globals *g, struct unit *u, const struc
 	if (!s || s->is_ifunc)
 		return NULL;
 	f = function_of(s);
-	/* The linker may take another object's group, or another definition than a weak one. */
+	/* The linker may take the group of another object, or a definition other than a weak definition. */
 	if (f)
 		return is_in_group(u, f) || s->is_weak ? NULL : f;
 	known = s->is_defined ? NULL : find_symbol(&g->names, s->name);
@@ -95,7 +94,7 @@ static int64_t path_through(const struct function *f, const struct edge *e)
 {
 	if (e->line->op == OP_CALL)
 		return f->frame + RETURN_ADDRESS + e->callee->path;
-	/* A tail jump happens when the frame is gone. */
+	/* A tail jump happens after the frame is gone. */
 	return e->callee->path;
 }
 
@@ -236,7 +235,7 @@ static bool jumps_to_leaves_only(const struct function *f)
 	return true;
 }
 
-/* True if there are more than were known. */
+/* True if it found leaves that were not known. */
 static bool find_leaves(struct unit *u)
 {
 	bool found = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft-as: README.md says how it is called. As `as` it makes the changed text an anonymous file, and becomes the real
- * assembler with that file in the place of the input: no temporary file, nothing to wait for.
+ * weft-as: README.md describes its interface. When run as `as`, it writes the changed text to an anonymous file and
+ * becomes the real assembler, with that file in the place of the input: there is no temporary file and no child to wait
+ * for.
  */
 #include "unit.h"
 
@@ -19,7 +20,7 @@ struct request {
 	enum policy policy;
 	int64_t bound;
 	const char *explain;
-	struct buffer needs; /* of --weft-needs, as comments */
+	struct buffer needs; /* from --weft-needs, as comments */
 	const char *out, *directory;
 	const char **inputs;
 	size_t input_count;
@@ -85,7 +86,8 @@ static void write_file(const char *path, struct view text)
 
 /* ---- transforming ----------------------------------------------------------------------------------------------- */
 
-/* Comments for a user's list: a line for each function, its name and bytes; after a '#' anything. */
+/* Converts a user's list to comments. The list has a line for each function, its name and bytes, and comments after
+ * a '#'. */
 static void read_needs(struct request *r, const char *path)
 {
 	struct view text = read_file(path);
@@ -130,7 +132,8 @@ static struct unit *new_unit(const struct request *r, const char *path)
 	return u;
 }
 
-/* The texts of all inputs, changed; those that are to stay as they are, unchanged. Original texts go to *originals. */
+/* Returns the texts of all inputs: changed, or unchanged if they need no change. The original texts go to
+ * *originals. */
 static struct view *transform_all(const struct request *r, struct view *originals)
 {
 	struct view *texts = keep(r->input_count * sizeof *texts);
@@ -236,7 +239,7 @@ static bool is_self(const char *path)
 	       self.st_ino == other.st_ino;
 }
 
-/* A copy of this program under its own directory of policies is one of us too. */
+/* A directory named like a policy may hold a copy of this program, which is not the real assembler either. */
 static bool is_policy_directory(struct view directory)
 {
 	const char *slash = memrchr(directory.at, '/', directory.n);
@@ -288,7 +291,7 @@ static bool takes_value(const char *option)
 	return false;
 }
 
-/* An option that is ours, as "--weft-NAME=VALUE": its value. */
+/* Returns the value of the option "--weft-NAME=VALUE", or NULL. */
 static const char *our_option(const char *argument, const char *name)
 {
 	size_t n = strlen(name);
@@ -339,7 +342,7 @@ static void print_quoted(struct buffer *to, const char *text)
 }
 
 /*
- * Look-ahead over the whole program happens when it is linked: the object carries what the compiler wrote, and the
+ * Look-ahead over the whole program happens when it is linked, so the object carries the compiler's text and the
  * options to assemble it with. Linkers leave the section out of programs.
  */
 static struct view with_original(struct view changed, struct view original, const char *path, char **options)
@@ -359,7 +362,7 @@ static struct view with_original(struct view changed, struct view original, cons
 	return (struct view){to.at, to.n};
 }
 
-/* The arguments of the real assembler; where the input stands in them; its options alone. */
+/* The arguments of the real assembler; the input's index in them; its options alone. */
 struct arguments {
 	char **all, **options;
 	int count, input, option_count;
@@ -394,7 +397,7 @@ static struct arguments sort_arguments(struct request *r, int argc, char **argv)
 		bool has_value = takes_value(argv[i]) && i + 1 < argc;
 
 		if (take_option(r, argv[i])) {
-			/* The bound is one for the link step, too. */
+			/* The link step needs the bound, too. */
 			if (our_option(argv[i], "--weft-bound"))
 				a.options[a.option_count++] = argv[i];
 			continue;
@@ -426,7 +429,7 @@ __attribute__((noreturn)) static void run_as(struct request *r, int argc, char *
 	become_as(a.all);
 }
 
-/* The policy is the name of the directory that we are called from. */
+/* The policy is the name of the directory from which this program is called. */
 static bool policy_of_directory(const char *called_as, enum policy *policy)
 {
 	const char *slash = strrchr(called_as, '/');

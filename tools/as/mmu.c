@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * MMU: instead of comparing, a prologue stores into the last byte that it must have, slack included. Where that is
- * a guard page, the fault handler finds the probe in a table and continues at the slow path. It must be a store: a
- * load would map the zero page, and the first write fault again.
+ * MMU: instead of comparing, a prologue stores into the last byte that it needs, slack included. If that byte is in a
+ * guard page, the fault handler finds the probe in a table and continues at the slow path. It must be a store: a load
+ * would map the zero page, and the first write fault again.
  *
- * Where a loop calls at the end of a chunk each call would fault. Behind each function there is therefore a
- * comparison, as under "segmented", which nothing reaches until the run time writes a jump to it over the probe. The
- * probe has seven bytes: room for the jump.
+ * If a loop calls at the end of a chunk, each call would fault. Therefore a comparison as under "segmented" follows
+ * each function. Nothing reaches it until the run time writes a jump to it over the probe. The probe has seven bytes:
+ * room for the jump.
  *
- * The table is the section weft_probes: per probe its distance to the probe, to the slow path, and to the comparison.
- * An entry lives and dies with its function: it is in the same group, and linked to the same section. One constructor
- * per module tells the run time where the module's table is.
+ * The table is the section weft_probes: per probe the distances to the probe, to the slow path, and to the comparison.
+ * The linker keeps or drops an entry with its function: the entry is in the same group, and linked to the same section.
+ * One constructor per module registers the module's table with the run time.
  */
 #include "unit.h"
 
 #define SLACK 1024
 #define CONSTRUCTOR "weft.register_probes"
 
-/* What the run time may put in the probe's place, behind the function. */
+/* Adds, behind the function, the comparison that the run time may use in place of the probe. */
 static void add_comparison(struct unit *u, struct function *f, const char *slow, unsigned label)
 {
 	struct buffer text = {0};
@@ -58,7 +58,7 @@ void finish_probes(struct unit *u)
 	print(to, "\tleaq\t__start_weft_probes(%%rip), %%rdi\n\tleaq\t__stop_weft_probes(%%rip), %%rsi\n");
 	print(to, "\tjmp\t*weft__register_probes@GOTPCREL(%%rip)\n\t.cfi_endproc\n\t.size\t%s, .-%s\n", CONSTRUCTOR,
 	      CONSTRUCTOR);
-	/* Before the constructors that users may have. */
+	/* Runs before the constructors of users. */
 	print(to, "\t.section\t.init_array.00050,\"awG\",@init_array,%s,comdat\n\t.p2align 3\n\t.quad\t%s\n",
 	      CONSTRUCTOR, CONSTRUCTOR);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Lines of assembly, split into word, operands and comment. What compilers write is simple: one statement per
- * line, a label stands alone. User code (inline and file-scope assembly) may be anything: it is written as it is,
- * and looked through statement by statement.
+ * Lines of assembly, split into word, operands and comment. Compilers write simple text: one statement per line, and
+ * each label alone. User code (inline and file-scope assembly) may be anything: it is written unchanged, and examined
+ * statement by statement.
  */
 #include "unit.h"
 
-/* The operands end at a comment. Strings occur only in directives; a '#' in one of those is no comment. */
+/* The operands end at a comment. Strings occur only in directives; a '#' in a string does not begin a comment. */
 static struct view without_comment(struct view text)
 {
 	const char *end = memchr(text.at, '#', text.n);
@@ -42,7 +42,7 @@ static struct line *new_line(struct unit *u)
 	return &u->lines[u->count++];
 }
 
-/* Prefixes that stand before the mnemonic on the same line and do not matter. */
+/* Prefixes before the mnemonic on the same line that the analysis ignores. */
 static bool is_prefix(struct view word)
 {
 	return IS(word, "notrack") || IS(word, "bnd") || STARTS(word, "rep") || IS(word, "data16") ||
@@ -83,7 +83,7 @@ static void add_line(struct unit *u, struct view text)
 	l->word = (struct view){label.at, label.n - 1};
 	rest = trim(skip(rest, label.n));
 	if (rest.n) {
-		/* Two lines of it, so that each line is one thing. */
+		/* Make two lines, so that each line is one thing. */
 		l->text.n = (size_t)(label.at + label.n - text.at);
 		l = new_line(u);
 		l->text = rest;
@@ -93,7 +93,8 @@ static void add_line(struct unit *u, struct view text)
 
 /* ---- user code ---- */
 
-/* A line of it may hold several statements. The first is written with the line's text, the others are only read. */
+/* A line may hold several statements. The first statement is written with the line's text, the following statements
+ * are only read. */
 static void add_statement(struct unit *u, struct view text, struct view whole)
 {
 	struct line *l = new_line(u);
@@ -115,7 +116,7 @@ static void add_statement(struct unit *u, struct view text, struct view whole)
 		add_statement(u, text, (struct view){NULL, 0});
 }
 
-/* Where a statement ends: at a semicolon that stands in no string. */
+/* The length of a statement, which ends at a semicolon outside strings. */
 static size_t statement_length(struct view text)
 {
 	bool quoted = false;
@@ -130,7 +131,7 @@ static size_t statement_length(struct view text)
 	return i < text.n ? i : text.n;
 }
 
-/* With blanks in the place of comments as C has them, which may go on over several lines. */
+/* Replaces C comments, which may extend over several lines, by blanks. */
 static struct view without_c_comments(struct view text, bool *inside)
 {
 	char *copy;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the directives say: sections and their groups, symbols, where functions begin and end, and which names are
- * used otherwise than by calling them.
+ * Directives: sections and their groups, symbols, the first and last lines of functions, and the names that are used
+ * otherwise than by a call.
  *
- * A function is a label with `.type …, @function` before it, up to its `.size` or `.cfi_endproc`, whichever comes
- * last. gcc puts the cold part of f in another section, in between, as a function "f.cold" of its own. Functions
- * in file-scope assembly are none: nothing is known about them.
+ * A function is a label with `.type …, @function` before it, up to its `.size` or `.cfi_endproc`, whichever comes last.
+ * gcc puts the cold part of f in another section, in between, as a function "f.cold" of its own. Functions in
+ * file-scope assembly do not count: nothing is known about them.
  */
 #include "unit.h"
 
@@ -24,7 +24,7 @@ static struct view unquoted(struct view name)
 	return name;
 }
 
-/* The group's name is the first argument after the type that is no entry size and no linked-to section. */
+/* The group's name is the first argument after the type, the entry size and the linked-to section. */
 static struct view group_of(const struct line *l, struct view flags)
 {
 	unsigned which = 3;
@@ -233,7 +233,7 @@ static void function_directive(struct scanner *s, const struct line *l, int line
 		if (!same(name, f->symbol->name) && !is_cold_part(f, name))
 			return;
 		f->last = line;
-		/* Before it, since the symbol should cover what is added. */
+		/* Before .size, since the symbol must cover the added code. */
 		if (f->tail == NONE && !f->has_cfi)
 			f->tail = line - 1;
 	}
@@ -306,7 +306,7 @@ static void uses_in(struct unit *u, const struct line *l)
 		if (name.n) {
 			use(u, name, l);
 		} else {
-			/* Registers, relocation operators and numbers are no names. */
+			/* Registers, relocation operators and numbers are not names. */
 			name = (struct view){left.at, 1};
 			if (c == '%' || c == '@')
 				name.n += symbol_prefix(skip(left, 1)).n;
@@ -326,13 +326,13 @@ static bool is_data(struct view word)
 }
 
 /*
- * Exception tables: for each range of calls its start, its length, the place where exceptions go, each a
- * difference of labels, and an action. A difference to the label of the line before is a length. Any other label
- * may be a place, unless a length follows.
+ * Exception tables: for each range of calls its start, its length, and the place where exceptions go, each as a
+ * difference of labels, and an action. A difference to the label of the previous line is a length. Any other label may
+ * be a place, unless a length follows.
  */
 struct ranges {
 	struct symbol *start;
-	bool is_new; /* only the line before made it a place */
+	bool is_new; /* only the previous line made it a place */
 };
 
 static void find_pad(struct unit *u, const struct line *l, struct ranges *r)
@@ -355,7 +355,7 @@ static bool is_transfer(struct view word)
 	return STARTS(word, "call") || word.at[0] == 'j' || IS(word, "xbegin");
 }
 
-/* A symbol, or what the GOT has for it: calling is no other use. */
+/* Is it a symbol, or its GOT entry? A call of it is not another use. */
 static bool is_named(struct view target)
 {
 	return target.n && (target.at[0] != '*' || contains(target, "@GOTPCREL"));

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Which function a called pointer holds. Without a PLT, compilers load a function's address from the GOT, often
- * early and once for many calls:
+ * Which function a called pointer holds. Without a PLT, compilers load a function's address from the GOT, often early
+ * and once for many calls:
  *
- *	movq  f@GOTPCREL(%rip), %rbx
- *	…
- *	call  *%rbx                            a call of f, if on every path rbx still holds what was loaded
+ * 	movq  f@GOTPCREL(%rip), %rbx
+ * 	…
+ * 	call  *%rbx                            a call of f, if on every path rbx still holds the loaded value
  *
- * A register holds f from such a load, or from a copy of a register that holds f, until an instruction may write
- * to it. Calls and user code end that for the registers that they may write. At a label a register holds f if it
- * holds f on every path to the label, paths in doubt included. Nothing is known where exceptions arrive, nor of
- * values in memory.
+ * A register holds f from such a load, or from a copy of a register that holds f, until an instruction may write to it.
+ * Calls and user code end this for the registers that they may write. At a label a register holds f if it holds f on
+ * every path to the label, paths in doubt included. Nothing is known where exceptions arrive, nor of values in memory.
  *
- * The call stays right if nothing is known: then it is one through a pointer. Only calls of setjmp need to be
- * known, because code is added behind them. So a register that holds setjmp on some paths alone is `lost`, and no
- * use of it is accepted.
+ * The call stays right if nothing is known: then it is a call through a pointer. Only calls of setjmp need to be known,
+ * because code is added behind them. So a register that holds setjmp on some paths alone is `lost`, and no use of it is
+ * accepted.
  */
 #include "unit.h"
 

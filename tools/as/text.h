@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A piece of text that somebody else keeps. */
+/* A piece of text that other code owns. */
 struct view {
 	const char *at;
 	size_t n;
@@ -49,7 +49,7 @@ static inline bool contains(struct view a, const char *literal)
 	return memmem(a.at, a.n, literal, strlen(literal)) != NULL;
 }
 
-/* Without the first n characters. */
+/* Returns the text without the first n characters. */
 static inline struct view skip(struct view a, size_t n)
 {
 	return (struct view){a.at + n, a.n - n};
@@ -62,13 +62,13 @@ static inline bool is_blank(char c)
 
 struct view trim(struct view a);
 
-/* Up to the first `stop` (without it), or all; the rest, without `stop`, stays in *a. */
+/* Returns the text up to the first `stop` (without it), or all; the rest, without `stop`, stays in *a. */
 struct view cut(struct view *a, char stop);
 
 /* A number as the compilers write it: optional sign, decimal or 0x. False if it is anything else. */
 bool number(struct view a, int64_t *value);
 
-/* Zeroed memory; ends the program if there is none. */
+/* Allocates zeroed memory; ends the program if there is none. */
 void *keep(size_t bytes);
 
 /* Grow an array to hold at least `count` elements. */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * How objects find each other's instrumented functions.
+ * Calls of instrumented functions between objects.
  *
- * By name: a call of another object's f goes to weft.in.f, which is hidden. The object that defines f,
- * instrumented and neither weak nor in a group, says weft.in.f = f. Every object that calls it has a weak
- * weft.in.f in a group of its own: a thunk. So the linker makes it a direct call if f is instrumented and in the
- * same module, and the thunk otherwise. The thunk looks at the marker too: f may be weak, or in an instrumented
- * shared library.
+ * By name: a call of another object's f goes to weft.in.f, which is hidden. The object that defines f, instrumented and
+ * neither weak nor in a group, defines weft.in.f = f. Every object that calls f has a weak weft.in.f in a group of its
+ * own: a thunk. So the linker chooses f itself if f is instrumented and in the same module, and the thunk otherwise.
+ * The thunk looks at the marker too: f may be weak, or in an instrumented shared library.
  *
  * By pointer: eight bytes before its entry, an instrumented function has a marker.
  *
- * Functions in groups (C++ inline and template functions) have no weft.in name in their group: the linker may take
- * the group from an object that is not instrumented, and then nobody would define it.
+ * Functions in groups (C++ inline and template functions) have no weft.in name in their group: the linker may take the
+ * group from an object that is not instrumented, and then no object would define it.
  */
 #include "unit.h"
 
@@ -22,14 +21,14 @@ struct thunk {
 	bool is_room;
 };
 
-/* Calls of pointers that are not seen to be marked come here. */
+/* The target of calls of pointers that are not seen to be marked. */
 struct stub {
 	struct stub *next;
 	int64_t bound;
 	const char *name;
 };
 
-/* Where glibc keeps a mutex's kind, and the bit in it that says "with a priority ceiling". */
+/* The offset of a mutex's kind in glibc, and the bit in it that means "with a priority ceiling". */
 #define MUTEX_KIND 16
 #define MUTEX_CEILING 0x40
 
@@ -38,7 +37,8 @@ static bool is_in_group(const struct unit *u, const struct function *f)
 	return u->sections[u->lines[f->first].section].group.n != 0;
 }
 
-/* Names for others; those of this unit call it as it is, or by this name where it is exported. */
+/* Has the function a weft.in name for other objects? Calls from this unit use its own name, or this name if it is
+ * exported. */
 static bool has_entry(const struct unit *u, struct symbol *s)
 {
 	struct function *f = function_of(s);
@@ -55,7 +55,7 @@ static const char *thunk_name(struct unit *u, struct symbol *s, const char *pref
 	t = keep(sizeof *t);
 	t->symbol = s;
 	t->is_room = is_room;
-	/* A name that only this object knows must not meet the same name of another one. */
+	/* The name of a symbol that only this object knows must differ from the same name in another object. */
 	t->name = say("%s%s%.*s", s->is_defined && !s->is_global && !s->is_weak ? ".L" : "", prefix, SHOW(s->name));
 	t->next = u->thunks;
 	u->thunks = s->thunk = t;
@@ -117,13 +117,14 @@ static bool calls_itself(const struct unit *u, const struct function *f)
 
 struct alignment {
 	int power;
-	bool is_exact; /* its address may be a promise, so that nothing is put between the boundary and the entry */
+	/* the alignment may be a promise to users, so nothing is put between the boundary and the entry */
+	bool is_exact;
 };
 
 /*
- * What the lines before its label say: 16 at least. gcc writes .p2align for speed, and .align for attributes; clang
- * tells them not apart. A tight recursion with one instruction more is up to a fifth slower where it straddles cache
- * lines (D1 of the lab), so that what calls itself starts at one.
+ * The alignment that the lines before the label ask for: 16 at least. gcc writes .p2align for speed, and .align for
+ * attributes; clang does not distinguish them. A tight recursion with one more instruction is up to a fifth slower if
+ * it straddles cache lines (D1 of the lab), so a function that calls itself starts at a cache line.
  */
 static struct alignment alignment_of(const struct unit *u, const struct function *f)
 {
@@ -149,8 +150,8 @@ static struct alignment alignment_of(const struct unit *u, const struct function
 }
 
 /*
- * Sixteen bytes behind what is aligned, for the callers (calls.c), and never at the start of a page. A larger alignment
- * that was asked for stays as it is; weft__icall looks there more closely.
+ * The entry is 16 bytes behind an aligned address, for the callers (calls.c), and never at the start of a page. A
+ * larger alignment that was asked for is kept; weft__icall looks more closely there.
  */
 static void mark(struct unit *u, struct function *f)
 {
@@ -178,7 +179,7 @@ void mark_functions(struct unit *u)
 	}
 }
 
-/* ---- what stands at the end of the text ------------------------------------------------------------ */
+/* ---- the end of the text --------------------------------------------------------------------------- */
 
 static void print_head(struct unit *u, const struct thunk *t)
 {
@@ -214,7 +215,7 @@ static void print_thunk(struct unit *u, const struct thunk *t)
 		print(to, "\t.size\t%s, .-%s\n", t->name, t->name);
 }
 
-/* In: r10 = the function. */
+/* Input: r10 = the function. */
 static void print_stub(struct unit *u, const struct stub *stub)
 {
 	print(&u->end, "\t.text\n\t.p2align 4\n%s:\n\t.cfi_startproc\n\tendbr64\n\tmovq\t%%r10, %%r11\n%s", stub->name,
@@ -232,7 +233,7 @@ static void print_entry(struct unit *u, struct symbol *s)
 	print(to, "\t.set\tweft.in.%.*s, %.*s\n", SHOW(n), SHOW(n));
 }
 
-/* References that are no calls: the address of pthread_create. */
+/* Renames references other than calls: the address of pthread_create. */
 static void print_renames(struct unit *u)
 {
 	for (size_t i = 0; i < u->symbol_count; i++) {

@@ -2,8 +2,8 @@
 #include "unit.h"
 
 /*
- * clang gives the note only to units that have a checked function. Variadic functions it cannot check, and
- * leaves need none.
+ * clang gives the note only to units that have a checked function. It cannot check variadic functions, and leaf
+ * functions need no check.
  */
 static bool needs_no_check(const struct unit *u, const struct function *f)
 {
@@ -28,7 +28,7 @@ static void expect_checks(const struct unit *u)
 	}
 }
 
-/* A piece that several functions share works on their frames, and could not find them from another chunk. */
+/* A piece of code that several functions share uses their frames, and could not find them from another chunk. */
 static void expect_whole_functions(const struct unit *u)
 {
 	for (size_t i = 0; i < u->function_count; i++) {
@@ -41,7 +41,7 @@ static bool is_for_us(struct unit *u)
 {
 	if (u->has_lto)
 		refuse(u, NULL, "link-time optimization would bypass the instrumentation: drop -flto");
-	/* Hand-written assembly is not instrumented, and not marked either. */
+	/* Hand-written assembly is neither instrumented nor marked. */
 	if (!u->function_count || (!u->is_gcc && !u->is_clang))
 		return false;
 	if (u->is_intel)
