@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The end of a twin's way through the optimizer.
+ * The last step for a twin in the optimizer.
  *
  * Markers become checks. At the entry of a twin that calls twins:
  *
@@ -8,17 +8,18 @@
  *           if (weft__activity_entered())    switches if the timer has rung; true: the segment is nearly full
  *                   return weft__activity_fresh(the same arguments)     calls the twin again, in the next segment
  *
- * At an explicit yield, on a back-edge that is still one, and at the entry where calls of the function itself have
- * become a loop:
+ * At an explicit yield, on a back-edge that still exists, and at the entry if calls of the function itself have become
+ * a loop:
  *
  *   if (hot.flag)
  *           weft__activity_tick()
  *
- * Variables whose address others may know move into a block of the heap, which weft__activity_push takes at the entry
- * and weft__activity_pop gives back at each exit: a parked activity's frames are a copy, and others' pointers must not
- * lead to where the frames of another activity are now. Others are: whatever the address was stored for, code that may
- * keep it, and twins, which may go on in another stack while this frame's place serves another activity. A variable
- * stays in the frame if no switch is possible during its lifetime: a program may measure its depth by such addresses.
+ * Variables whose address other code may hold move into a heap block, which weft__activity_push allocates at the entry
+ * and weft__activity_pop frees at each exit: a parked activity's frames are a copy, and a pointer must not lead into
+ * the frames of another activity. Other code may hold the address if it was stored, if it was passed to code that may
+ * keep it, or if it was passed to a twin, which may continue in another stack while another activity uses this frame's
+ * place. A variable stays in the frame if no switch is possible during its lifetime: a program may measure its depth by
+ * such addresses.
  */
 #include "pass.h"
 
@@ -44,7 +45,7 @@ namespace weft
 {
 namespace
 {
-constexpr uint32_t Dots = 64 << 10; /* bytes of arguments of variable number, at most */
+constexpr uint32_t Dots = 64 << 10; /* most bytes of variable arguments */
 
 class Lowering
 {
@@ -61,8 +62,9 @@ class Lowering
 	LLVMContext &C;
 	PointerType *P;
 	const DataLayout &DL;
-	Instruction *Pushed = nullptr; /* where the frame's variables are; NULL: they are all in the frame */
-	bool HasSized = false;	       /* are some of any size? */
+	/* the call that allocates the frame's variables; NULL: all variables are in the frame */
+	Instruction *Pushed = nullptr;
+	bool HasSized = false; /* is any variable of variable size? */
 
 	DebugLoc line() const;
 	MDNode *seldom();
@@ -109,7 +111,7 @@ Value *Lowering::field(IRBuilder<> &IR, unsigned Offset)
 	return IR.CreateConstGEP1_64(IR.getInt8Ty(), IR.CreateThreadLocalAddress(hot(M)), Offset);
 }
 
-/* A function that keeps most registers. The dynamic linker, were it asked at the first call, would keep less. */
+/* A function that keeps most registers. The dynamic linker's resolver at the first call would keep fewer. */
 static FunctionCallee keeping(Module &M, StringRef Name, Type *Result)
 {
 	FunctionCallee Callee = runtime(M, Name, Result, {});
@@ -153,8 +155,8 @@ static bool hasLoopMark(BasicBlock &B)
 }
 
 /*
- * Is there a way from the mark of an entry back to it that passes no mark of a loop? The optimizer makes a loop of a
- * function that calls itself at its end, and then the entry is where the loop begins.
+ * Is there a path from the entry's mark back to it without a mark of a loop? The optimizer makes a loop of a function
+ * that calls itself at its end; the loop begins at the entry.
  */
 static bool isLoopOfCalls(CallInst *Mark)
 {
@@ -180,7 +182,7 @@ static bool isLoopOfCalls(CallInst *Mark)
 
 void Lowering::markers()
 {
-	CycleInfo Cycles; /* loops, and those that goto has made, with several ways in */
+	CycleInfo Cycles; /* loops, and cycles that goto has made, with several entries */
 	std::vector<CallInst *> Marks;
 	std::vector<bool> Stays;
 
@@ -200,10 +202,9 @@ void Lowering::markers()
 }
 
 /*
- * A check in a loop's middle makes the optimizer rotate the loop, so that the condition is there twice. If both results
- * meet in a phi behind the loop, each iteration sets a register to the result. Let what was compared meet there
- * instead, and compare it once, as code without checks does. A hash table's look-up takes 0.99 of plain C's time, in
- * place of 1.07.
+ * A check in a loop's middle makes the optimizer rotate the loop, which duplicates the condition. If both results meet
+ * in a phi behind the loop, each iteration sets a register to the result. Instead, the compared values meet there and
+ * are compared once, as in code without checks. A hash table's look-up takes 0.99 of plain C's time, in place of 1.07.
  */
 static bool compareBehind(PHINode &Bits)
 {
@@ -248,7 +249,7 @@ bool Lowering::callsTwins()
 	return false;
 }
 
-/* At most so many bytes of arguments lie on the stack. To copy more than there are is harmless. */
+/* The most bytes of arguments on the stack. To copy more than there are is harmless. */
 uint32_t Lowering::argumentBytes()
 {
 	uint64_t Words = 0, Bytes = 0;
@@ -264,11 +265,12 @@ uint32_t Lowering::argumentBytes()
 		Bytes += alignTo(DL.getTypeAllocSize(T), Aligned) + Aligned;
 		Any |= ByValue || T->isX86_FP80Ty() || T->isFP128Ty();
 	}
-	/* Six words are in registers. Nobody knows how many there are behind the dots. */
+	/* Six words are in registers. The number of arguments behind the dots is unknown. */
 	return (Any || Words > 6 ? Bytes : 0) + (F.isVarArg() ? Dots : 0);
 }
 
-/* LLVM 19 copies arguments by value over what a function has saved, if it jumps with them: such a call is no jump. */
+/* LLVM 19 copies arguments by value over the function's saved registers if it jumps with them, so such a call is not
+ * a jump. */
 static bool copiesArguments(Function &F)
 {
 	return any_of(F.args(), [](Argument &A) { return A.hasByValAttr(); });
@@ -302,8 +304,8 @@ static bool savesVectorsAstray(Function &F)
 	       callsIntrinsic(F, Intrinsic::vastart);
 }
 
-/* Only a jump hands on what is behind the dots. By Windows' convention a function writes to its caller's frame, and
- * keeps more vectors. What such functions call looks at the stack itself. */
+/* Only a jump passes the arguments behind the dots on. By Windows' convention a function writes to its caller's
+ * frame, and keeps more vectors. The functions that they call check the stack themselves. */
 bool Lowering::hasEntryCheck()
 {
 	return callsTwins() && !(F.isVarArg() && (copiesArguments(F) || savesVectorsAstray(F))) &&
@@ -367,7 +369,7 @@ bool Lowering::knownByCall(CallBase &Call, Use &U)
 	return Call.hasFnAttr(YieldsAttribute) || !Call.doesNotCapture(N);
 }
 
-/* Without optimization a value goes through a variable of the frame that is only loaded and stored. */
+/* Without optimization a value passes through a variable of the frame that is only loaded and stored. */
 static AllocaInst *simpleVariable(StoreInst *Store)
 {
 	auto *To = Store ? dyn_cast<AllocaInst>(Store->getPointerOperand()) : nullptr;
@@ -375,8 +377,8 @@ static AllocaInst *simpleVariable(StoreInst *Store)
 	return To && isAllocaPromotable(To) ? To : nullptr;
 }
 
-/* Does this use tell others the address? Values made from it are added to the work. The address may become an integer
- * that is compared, or returned, when the variable ends: programs measure their depth so. */
+/* Does this use give the address to other code? Values made from it are added to the work. The address may become an
+ * integer that is compared, or returned when the variable ends: programs measure their depth in this way. */
 bool Lowering::known(Use &U, std::vector<Value *> &Work)
 {
 	auto *I = cast<Instruction>(U.getUser());
@@ -422,7 +424,7 @@ bool Lowering::othersKnow(Value *Address)
 	return false;
 }
 
-/* The calls in which F may be parked, except that at its entry, where no address is known yet. */
+/* The calls in which F may be parked, except the call at its entry, where no address is known yet. */
 std::vector<Instruction *> Lowering::switches()
 {
 	std::vector<Instruction *> Calls;
@@ -455,7 +457,7 @@ static void forgetLifetime(AllocaInst *A)
 			I->eraseFromParent();
 }
 
-/* A is at To from now on. The debugger finds it through a slot of the frame. */
+/* Replaces A by To. The debugger finds it through a slot of the frame. */
 void Lowering::moveTo(AllocaInst *A, Value *To)
 {
 	DIBuilder Info(M, false);
@@ -473,8 +475,8 @@ void Lowering::moveTo(AllocaInst *A, Value *To)
 	A->eraseFromParent();
 }
 
-/* Each use computes the address: a function with many variables would keep as many addresses in its frame. Variables
- * that a debugger knows keep one, because it would not find them otherwise. */
+/* Each use computes the address, because otherwise a function with many variables would keep as many addresses in
+ * its frame. A variable that a debugger knows keeps its address, because the debugger would not find it otherwise. */
 void Lowering::replaceUses(AllocaInst *A, Value *Start, uint64_t Offset)
 {
 	std::map<BasicBlock *, Value *> OfPhis; /* by the block that the value comes from */
@@ -500,7 +502,7 @@ void Lowering::replaceUses(AllocaInst *A, Value *Start, uint64_t Offset)
 	A->eraseFromParent();
 }
 
-/* All of them in one block. */
+/* Moves all of them into one block. */
 void Lowering::moveFixed(std::vector<AllocaInst *> &Variables)
 {
 	Type *I64 = Type::getInt64Ty(C);
@@ -535,7 +537,7 @@ void Lowering::moveFixed(std::vector<AllocaInst *> &Variables)
 	atExits([&](IRBuilder<> &B) { B.CreateCall(runtime(M, Pop, Type::getVoidTy(C), {P}), {Given}); });
 }
 
-/* Arrays of variable length, alloca: each in a block of its own, until their scope ends or the function does. */
+/* Moves arrays of variable length and alloca, each into a block of its own, until their scope or the function ends. */
 void Lowering::moveSized(std::vector<AllocaInst *> &Variables)
 {
 	Type *I64 = Type::getInt64Ty(C);
@@ -574,7 +576,7 @@ void Lowering::moveSized(std::vector<AllocaInst *> &Variables)
 	atExits([&](IRBuilder<> &B) { B.CreateCall(Down, {Before}); });
 }
 
-/* An argument by value lies in the caller's frame: if others know its address, a variable takes its place. */
+/* An argument by value is in the caller's frame: if other code knows its address, a variable takes its place. */
 static void copyByValue(Function &F, Argument &A)
 {
 	Type *T = A.getParamByValType();
@@ -632,7 +634,7 @@ static bool mayHaveBasePointer(Function &F)
 	return false;
 }
 
-/* LLVM 19 does not save it around a call that keeps no register: these calls keep all. */
+/* LLVM 19 does not save the base pointer around a call that keeps no register, so these calls keep all registers. */
 void Lowering::keepBasePointer()
 {
 	if (!mayHaveBasePointer(F))
@@ -646,7 +648,7 @@ void Lowering::keepBasePointer()
 			}
 }
 
-/* The variable that was the newest one of the activity; all that are newer are given back. */
+/* The newest variable of the activity at this time; all newer variables are freed later. */
 Value *Lowering::newest(IRBuilder<> &IR)
 {
 	return IR.CreateCall(runtime(M, "weft__activity_newest", P, {}));
@@ -657,7 +659,7 @@ void Lowering::landed(IRBuilder<> &IR, Value *Newest)
 	IR.CreateCall(runtime(M, "weft__activity_landed", Type::getVoidTy(C), {P}), {Newest});
 }
 
-/* Behind each setjmp: functions that longjmp left have not given back their variables and stacks. */
+/* Adds code behind each setjmp: functions that longjmp left have not freed their variables and stacks. */
 void Lowering::landings()
 {
 	std::vector<CallInst *> Calls;
@@ -677,8 +679,9 @@ void Lowering::landings()
 }
 
 /*
- * The same where an exception is caught. Functions that only run destructors leave this to the one that catches it.
- * Where variables are of any size the newest one at the beginning is not the one to return to.
+ * Does the same where an exception is caught. A function that only runs destructors leaves this to the catching
+ * function. If F has variables of variable size, the newest variable at the beginning is not the right one to return
+ * to.
  */
 void Lowering::catches()
 {
@@ -699,7 +702,7 @@ void Lowering::catches()
 	}
 }
 
-/* Must the frames outside of F's be there while functions that F calls run? See src/activity/segments.c. */
+/* Must the frames outside F's frame be in place while functions that F calls run? See src/activity/segments.c. */
 static bool needsPin(Function &F)
 {
 	return callsIntrinsic(F, Intrinsic::vastart) || any_of(instructions(F), [](Instruction &I) {
@@ -720,7 +723,8 @@ void Lowering::pin()
 	atExits([&](IRBuilder<> &B) { B.CreateCall(runtime(M, Unpin, B.getVoidTy(), {B.getInt32Ty()}), {First}); });
 }
 
-/* An activity begins by a convention under which LLVM refuses frames with a base pointer: a function between. */
+/* An activity begins by a convention under which LLVM refuses frames with a base pointer, so a function is put
+ * between. */
 static bool enterByConvention(Function &F)
 {
 	if (F.isDeclaration() || F.getCallingConv() != CallingConv::PreserveNone || !mayHaveBasePointer(F))
@@ -746,7 +750,7 @@ static bool enterByConvention(Function &F)
 	return true;
 }
 
-/* So that code can be put behind them all. */
+/* Moves the variables to the front, so that code can be put behind all of them. */
 static void variablesFirst(BasicBlock &Entry)
 {
 	std::vector<AllocaInst *> Variables;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Which yields around calls remain. twins.cpp puts a marker before and after each call. Two yields are one if nothing
- * lies between them that another activity could see or change: no access to memory, except to variables whose address
- * nobody takes, and no call. A marker goes
+ * Which yields around calls remain. twins.cpp puts a marker before and after each call. Two yields count as one yield
+ * if another activity could see or change nothing between them: no access to memory, except to variables whose address
+ * is never taken, and no call. A marker is removed or moved
  *
- *   if on each path that leads to it, or on each path from it, another yield is that close;
- *   if it is so on some of the paths, to the others: a loop that calls inlined functions has one yield in an iteration
+ *   it is removed if on each path that leads to it, or on each path from it, another yield is that close;
+ *   it moves to the remaining paths if some paths have such a yield: a loop that calls inlined functions has one yield
+ *   in an iteration
  *
  *       entry -> { mark; load; mark; } -> { loop mark } -> back       becomes
  *       entry -> mark -> { load; } -> { loop mark } -> back
  *                                \-> mark -> exit
  *
  * A return counts as a yield, because a yield of the caller follows. So a call at a function's end can be a jump. The
- * markers of back-edges and of explicit yields remain, hence each loop has one.
+ * markers of back-edges and of explicit yields remain, hence each loop has a marker.
  */
 #include "pass.h"
 
@@ -85,7 +86,7 @@ Marks::Kind Marks::kindOf(Instruction &I)
 	return calls(I, EntryMark) ? Passes : Acts;
 }
 
-/* A callee that yields at its entry does so before it acts. */
+/* A callee that yields at its entry does so before any other action. */
 static bool yieldsAtEntry(const Instruction &I)
 {
 	auto *Call = dyn_cast<CallBase>(&I);
@@ -94,7 +95,7 @@ static bool yieldsAtEntry(const Instruction &I)
 	return Callee && Callee->hasFnAttribute(EntryAttribute);
 }
 
-/* Does a yield other than `But` come next on each path? */
+/* Is a yield other than `But` next on each path? */
 bool Marks::follows(BasicBlock *B, BasicBlock::iterator At, const Instruction *But)
 {
 	SmallPtrSet<BasicBlock *, 8> Seen;
@@ -156,7 +157,7 @@ void Marks::place(Instruction *Before, CallInst *Like)
 	Work.push_back(Mark);
 }
 
-/* A block between the two that no other path enters; NULL: there can be none. */
+/* A block between From and To that no other path enters; NULL: there can be none. */
 static BasicBlock *between(BasicBlock *From, BasicBlock *To)
 {
 	Instruction *Jump = From->getTerminator();
@@ -169,7 +170,8 @@ static BasicBlock *between(BasicBlock *From, BasicBlock *To)
 				 CriticalEdgeSplittingOptions().setMergeIdenticalEdges());
 }
 
-/* The marker goes from the end of its block to successors on whose paths no yield follows, if there are others. */
+/* Moves the marker from the end of its block to the successors on whose paths no yield follows, unless these are
+ * all. */
 bool Marks::sink(CallInst *Mark)
 {
 	BasicBlock *B = Mark->getParent();
@@ -196,8 +198,8 @@ bool Marks::sink(CallInst *Mark)
 	return true;
 }
 
-/* The marker goes from the beginning of its block to those predecessors on whose paths no yield precedes, if there are
- * others. */
+/* Moves the marker from the beginning of its block to the predecessors on whose paths no yield precedes, unless
+ * these are all. */
 bool Marks::hoist(CallInst *Mark)
 {
 	BasicBlock *B = Mark->getParent();

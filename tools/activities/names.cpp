@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Calls by name of functions that the linker chooses: functions of other files, and of this file where another
- * definition may replace its own (a weak one, or one of a shared library).
+ * Calls by name of functions that the linker chooses: functions of other files, and functions of this file whose
+ * definition another definition may replace (a weak function, or a function of a shared library).
  *
- * The words in front of the chosen function tell where its twin is, so a twin calls it by its address. For each name
- * there is a function that jumps where a slot says:
+ * The words in front of the chosen function say where its twin is, so a twin calls it by its address. For each name
+ * there is a function that jumps to the address in a slot:
  *
  *   name.either:   lea   slot(%rip), %r11
  *                  jmp   *(%r11)
  *   slot:          .quad weft__activity_resolve, name
  *
- * At the first call weft__activity_resolve looks in front of `name`, and writes what it finds into the slot. So the
- * static linker, the dynamic linker and --wrap choose as they do for plain C, and each later call costs these two
- * instructions. (Rejected: a weak symbol name.yielding. The linker chooses it apart from `name`, in another file.)
+ * At the first call weft__activity_resolve looks in front of `name`, and writes the address that it finds into the
+ * slot. So the static linker, the dynamic linker and --wrap choose as they do for plain C, and each later call costs
+ * these two instructions. (Rejected: a weak symbol name.yielding. The linker would choose it independently of `name`,
+ * perhaps from another file.)
  */
 #include "pass.h"
 
@@ -30,7 +31,7 @@ bool replaceable(const GlobalValue &V)
 	return V.isInterposable() || !(V.hasLocalLinkage() || V.isDSOLocal() || alike(V));
 }
 
-/* Nothing may stand between a function and the words in front of it, and nothing else may have its address. */
+/* Nothing may be between a function and the words in front of it, and no other use may have their place. */
 bool hasWordsInFront(Function &F)
 {
 	const char *Between = F.getParent()->getModuleFlag("kcfi")  ? "-fsanitize=kcfi"
@@ -59,7 +60,7 @@ static GlobalVariable *slot(GlobalValue &V)
 	return Slot;
 }
 
-/* V's attributes that are true of a call that may switch, too. */
+/* V's attributes that also hold for a call that may switch. */
 static AttributeList attributes(GlobalValue &V, FunctionType *T)
 {
 	LLVMContext &C = V.getContext();
@@ -139,8 +140,9 @@ void announceIFuncs(Module &M)
 }
 
 /*
- * In position-independent code another definition may replace a function that others can see. The optimizer takes it
- * for what runs all the same, and inlines it; calls that are left go where the linker chooses. Twins do likewise.
+ * In position-independent code another definition may replace a function that other objects can see. The optimizer
+ * assumes that its own definition runs, and inlines it; the remaining calls go to the definition that the linker
+ * chooses. The same holds for twins.
  */
 PreservedAnalyses Choose::run(Module &M, ModuleAnalysisManager &)
 {

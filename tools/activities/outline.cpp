@@ -6,8 +6,8 @@
  *           { block }
  *
  * The region from the loop's body up to the call of weft__activated is taken out by LLVM's CodeExtractor. Variables of
- * the block alone move with it; those listed are copied before it, and the copies move with it; the others are passed
- * by address. The innermost block is taken first, while the variables that it copies are still variables.
+ * the block alone move with it. Listed variables are copied before it, and the copies move with it. All other variables
+ * are passed by address. The innermost block is outlined first, while the variables that it copies are still variables.
  */
 #include "pass.h"
 
@@ -67,7 +67,7 @@ class Outliner
 	void useInside(AllocaInst *A, AllocaInst *Copy, Instruction *But);
 };
 
-/* The loop's variable tells its blocks: a store of the call's result, a load, a comparison, a branch. */
+/* Finds the blocks by the loop's variable: a store of the call's result, a load, a comparison, a branch. */
 bool Outliner::findLoop()
 {
 	auto *Store = Begin->hasOneUse() ? dyn_cast<StoreInst>(*Begin->user_begin()) : nullptr;
@@ -94,7 +94,7 @@ bool Outliner::findLoop()
 	return true;
 }
 
-/* What can be reached from a block without entering another, with or without the ways of exceptions. */
+/* The blocks that can be reached from a block without entering Without, with or without paths of exceptions. */
 static std::set<BasicBlock *> reach(BasicBlock *From, BasicBlock *Without, bool Exceptions)
 {
 	std::vector<BasicBlock *> Work{From};
@@ -114,9 +114,9 @@ static std::set<BasicBlock *> reach(BasicBlock *From, BasicBlock *Without, bool 
 }
 
 /*
- * An exception cannot leave an activity: what it would reach is the activating function. C++ ends the program then
- * (std::terminate), because it finds no frame that would catch it. So a call that only the enclosing function has
- * something to clean up after becomes one without; and from the block's own cleanups no way leads on to the function's.
+ * An exception cannot leave an activity, because it would reach the activating function. C++ then ends the program
+ * (std::terminate), because it finds no frame that catches the exception. So an invoke whose cleanups belong only to
+ * the enclosing function becomes a call; and no path leads from the block's own cleanups to the function's cleanups.
  */
 void Outliner::keepExceptions(BasicBlock *Last)
 {
@@ -169,7 +169,7 @@ bool Outliner::collect()
 	return true;
 }
 
-/* Is T a va_list, or what one consists of? */
+/* Is T a va_list, or a part of a va_list? */
 static bool isList(Type *T)
 {
 	while (auto *A = dyn_cast<ArrayType>(T))
@@ -178,7 +178,7 @@ static bool isList(Type *T)
 	return S && !S->isLiteral() && S->getName().starts_with("struct.__va_list_tag");
 }
 
-/* A va_list leads into the frame of the function, which is parked, or gone, while the block runs. */
+/* A va_list points into the frame of the function, which is parked or gone while the block runs. */
 bool Outliner::hasNoArguments()
 {
 	auto IsOfList = [](Value *V) {
@@ -198,7 +198,7 @@ bool Outliner::hasNoArguments()
 	return true;
 }
 
-/* Code that nothing reaches, behind a `break` say, may lead into the block: that would be a second entry. */
+/* Unreachable code, for example behind a `break`, may lead into the block: that would be a second entry. */
 void Outliner::noDeadWaysIn()
 {
 	std::set<BasicBlock *> Reached = reach(&F.getEntryBlock(), nullptr, true);
@@ -224,7 +224,7 @@ void Outliner::enterByOneBlock()
 	First = Entry;
 }
 
-/* Block and function may share code that ends the program: all failed checks of -fsanitize-trap come to one place. */
+/* Block and function may share code that ends the program: all failed checks of -fsanitize-trap go to one place. */
 void Outliner::ownDeadEnds()
 {
 	auto InRegion = [&](BasicBlock *B) { return Region.count(B); };
@@ -263,7 +263,7 @@ void Outliner::useInside(AllocaInst *A, AllocaInst *Copy, Instruction *But)
 	});
 }
 
-/* A scalar travels as a value; what is larger, or has parts, in a block that the activity gives back. */
+/* A scalar is passed as a value; a larger variable, or a struct, in a heap block that the activity frees. */
 bool Outliner::copyListed()
 {
 	const DataLayout &DL = M.getDataLayout();
@@ -274,7 +274,7 @@ bool Outliner::copyListed()
 		auto *A = dyn_cast<AllocaInst>(Begin->getArgOperand(2 + 2 * I)->stripPointerCasts());
 		auto *Size = dyn_cast<ConstantInt>(Begin->getArgOperand(3 + 2 * I));
 
-		/* The size tells a struct from its first member. */
+		/* The size distinguishes a struct from its first member. */
 		if (!A || A->isArrayAllocation() || !Size ||
 		    Size->getZExtValue() != DL.getTypeAllocSize(A->getAllocatedType()))
 			return fail(
@@ -298,7 +298,7 @@ bool Outliner::copyListed()
 	return true;
 }
 
-/* Is there a way from a store on the block's other side to this load? */
+/* Is there a path from a store on the block's other side to this load? */
 bool Outliner::crosses(LoadInst *L)
 {
 	bool Inside = Region.count(L->getParent());
@@ -325,8 +325,8 @@ bool Outliner::crosses(LoadInst *L)
 }
 
 /*
- * Clang has one variable in a function (cleanup.dest.slot) for all scopes at whose end there is something to do: it
- * tells where to go on after that. Only numbers are stored, and only a switch looks at them.
+ * Clang has one variable in a function (cleanup.dest.slot) for all scopes with cleanups: it says where to continue
+ * after them. Only numbers are stored, and only a switch reads them.
  */
 bool Outliner::isWayOut(AllocaInst *A)
 {
@@ -344,7 +344,7 @@ bool Outliner::isWayOut(AllocaInst *A)
 	return A->getAllocatedType()->isIntegerTy(32);
 }
 
-/* The block needs one of its own: the function may have returned while the activity runs. */
+/* The block needs such a variable of its own: the function may have returned while the activity runs. */
 void Outliner::ownWaysOut()
 {
 	auto InBlock = [&](User *U) { return Region.count(cast<Instruction>(U)->getParent()); };
@@ -357,7 +357,7 @@ void Outliner::ownWaysOut()
 		useInside(A, inside(A->getAllocatedType(), A->getAlign(), A->getName() + ".own"), nullptr);
 }
 
-/* Variables that only the block uses. At -O0 there are no markers of lifetimes that would tell CodeExtractor. */
+/* Moves variables that only the block uses. At -O0 there are no lifetime markers that would tell CodeExtractor. */
 void Outliner::moveOwn()
 {
 	std::vector<AllocaInst *> Variables;
@@ -384,7 +384,7 @@ void Outliner::moveOwn()
 	}
 }
 
-/* A block that never ends (for (;;), abort) must not stop who activates it. */
+/* A block that never ends (for (;;), abort) must not stop the activating function. */
 void Outliner::goOnAfter(CallInst *Call, Function *B)
 {
 	Instruction *End = Call->getParent()->getTerminator();
@@ -399,7 +399,7 @@ void Outliner::goOnAfter(CallInst *Call, Function *B)
 	End->eraseFromParent();
 }
 
-/* The macro's loop is passed once: without its way back no yield is inserted there. */
+/* The macro's loop runs once: without its back-edge no yield is inserted there. */
 void Outliner::notAgain()
 {
 	auto *Back = dyn_cast<BranchInst>(End->getParent()->getTerminator());
@@ -448,7 +448,7 @@ bool Outliner::run(Body &Result)
 	return true;
 }
 
-/* The last in layout has no other within it. */
+/* The last block in layout contains no other block. */
 CallInst *lastActivate(Function &F)
 {
 	CallInst *Last = nullptr;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the parts of the pass share. The order of work:
+ * Declarations that the parts of the pass share. The order of work:
  *
  *   at the start of the pipeline     outline.cpp  a block of `activate` becomes a function
  *                                    twins.cpp    each function that may yield gets a twin, with markers where it
  *                                                 yields, and around calls
  *                                    names.cpp    calls by name of functions that the linker chooses
- *                                    marks.cpp    of markers around calls those go that others make superfluous; again
- *                                                 before the next two
+ *                                    marks.cpp    superfluous markers around calls are removed; again before the
+ *                                                 next two
  *   before loops are vectorized      strips.cpp   a counted loop becomes strips, with a marker between them
- *   at the end                       lower.cpp    markers become checks; variables that others may know move to the
- *                                                 heap
- *   when linked with -flto           prune.cpp    twins call those of other files directly; what no activity can reach
- *                                                 loses its twin
+ *   at the end                       lower.cpp    markers become checks; variables whose address other code may hold
+ *                                                 move to the heap
+ *   when linked with -flto           prune.cpp    twins call twins of other files directly; functions that no
+ *                                                 activity can reach lose their twins
  *
  * A marker is a call of an undefined function that may read and write memory. So the optimizer keeps nothing in a
- * register across a yield that another activity could change. Markers are taken away at the end, and what is left of
- * them is a load and a branch.
+ * register across a yield that another activity could change. Markers are removed at the end, and leave a load and a
+ * branch.
  */
 #ifndef WEFT_ACTIVITIES_PASS_H
 #define WEFT_ACTIVITIES_PASS_H
@@ -35,7 +35,7 @@ namespace weft
 {
 using namespace llvm;
 
-/* What the header calls (include/weft/activity.h), by the names that a linker sees. */
+/* Functions that the header calls (include/weft/activity.h), by their names for the linker. */
 inline constexpr char Activate[] = "weft_needs_cc_with_activities__activate";
 inline constexpr char Activated[] = "weft_needs_cc_with_activities__activated";
 inline constexpr char NoYieldBegin[] = "weft_needs_cc_with_activities__no_yield";
@@ -52,17 +52,19 @@ inline constexpr char LoopMark[] = "weft.loop.mark";
 inline constexpr char CallMark[] = "weft.call.mark";   /* before or after a call, or at the entry */
 inline constexpr char YieldMark[] = "weft.yield.mark"; /* an explicit yield */
 
-/* What lowered code calls (src/activity/x86_64.S). */
+/* Functions that lowered code calls (src/activity/x86_64.S). */
 inline constexpr char ParkNow[] = "weft__activity_park_now";   /* keeps no register */
 inline constexpr char YieldNow[] = "weft__activity_yield_now"; /* keeps no register */
-inline constexpr char ParkKept[] = "weft__activity_park_kept"; /* keep what weft__activity_tick does */
+inline constexpr char ParkKept[] = "weft__activity_park_kept"; /* keep the same registers as weft__activity_tick */
 inline constexpr char YieldKept[] = "weft__activity_yield_kept";
-inline constexpr char Tick[] = "weft__activity_tick";		       /* keeps all but r11 and vectors */
-inline constexpr char Entered[] = "weft__activity_entered";	       /* the same; must the call go on elsewhere? */
-inline constexpr char EnteredWhole[] = "weft__activity_entered_whole"; /* the same, if it may only in another stack */
-inline constexpr char Pin[] = "weft__activity_pin"; /* frames outside of this one stay where they are, until */
+inline constexpr char Tick[] = "weft__activity_tick"; /* keeps all registers but r11 and vectors */
+/* keeps the same; must the call continue elsewhere? */
+inline constexpr char Entered[] = "weft__activity_entered";
+/* keeps the same; must it continue in another stack? */
+inline constexpr char EnteredWhole[] = "weft__activity_entered_whole";
+inline constexpr char Pin[] = "weft__activity_pin"; /* frames outside of this frame stay in place, until */
 inline constexpr char Unpin[] = "weft__activity_unpin";
-/* Calls what the register of nested functions points to: its twin, if it has one. */
+/* Calls the function that the register of nested functions points to, or its twin, if it has one. */
 inline constexpr char Pointer[] = "weft__activity_pointer";
 /* The twin of the function that its argument points to, or that function. */
 inline constexpr char TwinOf[] = "weft__activity_twin";
@@ -79,9 +81,9 @@ inline constexpr char Pop[] = "weft__activity_pop";
 inline constexpr char Hot[] = "weft__activity_hot";
 
 /*
- * Each object with code of the pass needs this symbol of the runtime (src/activity/group.c). Give it another number, in
- * both places, whenever code and runtime expect other things of each other than before: functions, registers, offsets,
- * what stands in front of a function. Then what was compiled before does not link, or start, and the name says why.
+ * Each object with code of the pass needs this symbol of the runtime (src/activity/group.c). Change the number in both
+ * places whenever the interface of code and runtime changes: functions, registers, offsets, the words in front of a
+ * function. Then code compiled before does not link or start, and the name says why.
  */
 inline constexpr char Version[] = "weft_activities_version_4__compile_again_with_the_weft_you_link";
 
@@ -95,12 +97,12 @@ inline constexpr uint64_t FrontBytes = 16, FrontAlignment = 32;
 
 inline constexpr char TwinAttribute[] = "weft-twin"; /* its value: YieldsAround, or nothing */
 inline constexpr char YieldsAround[] = "around-calls";
-/* A twin has this attribute if it yields before it does anything else. */
+/* A twin has this attribute if it yields before any other action. */
 inline constexpr char EntryAttribute[] = "weft-yields-at-entry";
-/* Of a call: it may yield, and needs room for frames of twins. */
+/* Attribute of a call that may yield, and needs room for frames of twins. */
 inline constexpr char YieldsAttribute[] = "weft-yields";
 inline constexpr char Suffix[] = ".yielding";
-/* A function has this attribute if it jumps to the definition that the linker chose, or to the twin of that. */
+/* A function has this attribute if it jumps to the definition that the linker chose, or to that definition's twin. */
 inline constexpr char EitherSuffix[] = ".either";
 inline constexpr char EitherAttribute[] = "weft-either";
 
@@ -118,7 +120,7 @@ inline bool yieldsAround(const Function &F)
 	return F.getFnAttribute(TwinAttribute).getValueAsString() == YieldsAround;
 }
 
-/* What a module's functions say of themselves by annotations. */
+/* Annotations of a module's functions. */
 enum { SaysNoYield = 1, SaysNoImplicit = 2 };
 
 /* memcpy, memmove or memset of many bytes, or of a number that is not known? */
@@ -133,35 +135,34 @@ inline bool alike(const GlobalValue &V)
 
 /* May the linker choose a definition that does something else? */
 bool replaceable(const GlobalValue &V);
-/* Can words stand in front of F? If not, there was an error. */
+/* Can words be placed in front of F? If not, there was an error. */
 bool hasWordsInFront(Function &F);
 /* A function of type T that jumps to the twin of the definition of V that the linker chooses. */
 Function *either(GlobalValue &V, FunctionType *T);
 /* The V that a function of either() jumps to; null: it is another function. */
 GlobalValue *chosenBy(const Function &Either);
-/* LLVM's linker crashes where a module of -flto has a pointer to an ifunc of its own. Such ifuncs are plain. */
+/* LLVM's linker crashes if a module of -flto has a pointer to an ifunc of its own. Such ifuncs are plain. */
 bool mayPointToIFuncs(Module &M);
-/* Registers the module's ifuncs, whose addresses may be those of entries of the PLT, without words in front. */
+/* Registers the module's ifuncs without words in front, because their addresses may be entries of the PLT. */
 void announceIFuncs(Module &M);
-/* A declaration of what the runtime provides. */
+/* A declaration of a function of the runtime. */
 FunctionCallee runtime(Module &M, StringRef Name, Type *Result, ArrayRef<Type *> Parameters);
 /* weft__activity_hot, and a field of it. */
 GlobalVariable *hot(Module &M);
 
 struct Body {
 	Function *F;
-	CallInst
-	    *Spawn; /* its call where it is activated, whose arguments are what it shares; the handle comes before */
+	CallInst *Spawn; /* its call, with the shared variables as arguments */
 	Value *Handle;
 };
 
-/* Each block of `activate` as a function. False: there was an error, and the module is not to be used. */
+/* Makes a function of each block of `activate`. False: there was an error, and the module must not be used. */
 bool outlineActivities(Module &M, function_ref<void(Body &)> Made);
-/* Where yields are inserted: before and after each call and on back-edges, or on back-edges and at the entries of
- * twins. The command line says it (plugin.cpp). */
+/* The places where yields are inserted: before and after each call and on back-edges, or on back-edges and at the
+ * entries of twins. The command line says which (plugin.cpp). */
 enum class Inserted { Calls, Loops };
 Inserted inserted();
-/* Remove markers around calls that others make superfluous. `EntryYields`: a check comes at the function's entry. */
+/* Removes superfluous markers around calls. `EntryYields`: a check comes at the function's entry. */
 bool settleMarks(Function &F, bool EntryYields);
 /* True: the module has changed. */
 bool makeTwins(Module &M, FunctionAnalysisManager &FAM);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Where the parts of the pass stand in clang's pipeline, from -O0 to link-time optimization. */
+/* The places of the pass's parts in clang's pipeline, from -O0 to link-time optimization. */
 #include "pass.h"
 
 #include "llvm/IR/DiagnosticInfo.h"

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * With -flto, when the whole program is known. Twins call those of other files directly, and twins that no activity can
+ * With -flto, when the whole program is known: twins call twins of other files directly, and twins that no activity can
  * reach are dropped.
  *
- * When a file is compiled, each function that others can see says in front of itself where its twin is: any file
- * may call it by a pointer. So its twin stays as long as the function does, though most functions are called by name
- * only, and most programs run few of them in activities.
+ * When a file is compiled, each function that other files can see has words in front of it that say where its twin is,
+ * because any file may call it by a pointer. So its twin stays as long as the function does, though most functions are
+ * called by name only, and most programs run few of them in activities.
  *
- * A twin is reached if plain code refers to it (the block of `activate`), or another twin that is reached does, by
- * name; and once one of them calls by a pointer, each is that some pointer leads to. The words in front of the others
- * are taken away. What other libraries, or objects that were not compiled with -flto, can see stays as it is.
+ * A twin is reached if plain code refers to it (the block of `activate`), or if a twin that is reached calls it by
+ * name. Once such a twin calls by a pointer, each twin of a function that a pointer may lead to is reached. The words
+ * in front of all other functions are removed. Functions that other libraries, or objects compiled without -flto, can
+ * see do not change.
  */
 #include "pass.h"
 
@@ -20,7 +21,7 @@ using namespace llvm;
 
 namespace weft
 {
-/* The twin that the words in front of F tell of, or null. */
+/* The twin that the words in front of F describe, or null. */
 static Function *announced(Function &F)
 {
 	auto *Words = F.hasPrefixData() ? dyn_cast<ConstantStruct>(F.getPrefixData()) : nullptr;
@@ -35,7 +36,7 @@ static Function *announced(Function &F)
 	return Address ? dyn_cast<Function>(Address->getOperand(0)->stripPointerCastsAndAliases()) : nullptr;
 }
 
-/* Is C needed for the words in front of F only, or for nothing? */
+/* Is C needed only for the words in front of F, or not at all? */
 static bool inFrontOnly(Constant &C, Function &F)
 {
 	return all_of(C.users(), [&](User *U) {
@@ -45,7 +46,7 @@ static bool inFrontOnly(Constant &C, Function &F)
 	});
 }
 
-/* May there be a pointer to F? Calls by name, and the words in front of it, make none. */
+/* May there be a pointer to F? Calls by name, and the words in front of it, make no pointer. */
 static bool pointedTo(Function &F)
 {
 	return any_of(F.uses(), [&](Use &U) {
@@ -82,7 +83,7 @@ static bool isTwin(Function &F)
 	return F.hasFnAttribute(TwinAttribute) || F.hasFnAttribute(EitherAttribute);
 }
 
-/* C is read or called. A twin may hand a pointer to the runtime, which calls what it points to in an activity. */
+/* C is read or called. A twin may give a pointer to the runtime, which calls its target in an activity. */
 void Reach::constant(Constant *C, bool ByTwin)
 {
 	if (auto *A = dyn_cast<GlobalAlias>(C))
@@ -108,7 +109,7 @@ void Reach::body(Function &F)
 	for (Instruction &I : instructions(F)) {
 		auto *Call = dyn_cast<CallBase>(&I);
 
-		/* weft__activity_pointer is called with the arguments of what the pointer leads to. */
+		/* weft__activity_pointer is called with the arguments of the pointer's target. */
 		if (ByTwin && Call && (Call->isIndirectCall() || Call->getCalledOperand()->getName() == Pointer))
 			ByPointer = true;
 		for (Use &U : I.operands())
@@ -117,7 +118,7 @@ void Reach::body(Function &F)
 	}
 }
 
-/* The runtime calls in an activity what this function of it gets as argument number N. */
+/* The runtime calls, in an activity, the function that F gets as argument number N. */
 void Reach::given(Function *F, unsigned N)
 {
 	if (!F)
@@ -135,7 +136,7 @@ void Reach::given(Function *F, unsigned N)
 
 Reach::Reach(Module &M)
 {
-	/* Lists of what is to be kept say nothing of who calls it. */
+	/* Lists of symbols to keep do not say who calls them. */
 	for (GlobalVariable &G : M.globals())
 		if (G.hasInitializer() && !G.getName().starts_with("llvm."))
 			constant(G.getInitializer(), false);
@@ -177,7 +178,8 @@ PreservedAnalyses Prune::run(Module &M, ModuleAnalysisManager &)
 	return PreservedAnalyses::none();
 }
 
-/* The twin of what the linker chose, or that function itself; null: it is not in this module, or not chosen yet. */
+/* The twin of the function that the linker chose, or that function; null: it is not in this module, or not chosen
+ * yet. */
 static Function *joined(const Function &Either)
 {
 	GlobalValue *V = chosenBy(Either);
@@ -191,7 +193,8 @@ static Function *joined(const Function &Either)
 	return Twin ? Twin : F;
 }
 
-/* What twins call of other files, now that these are here. Calls that are not inlined, as they were before. */
+/* Resolves the calls that twins make of other files' functions, which are now here. These calls are still not
+ * inlined. */
 PreservedAnalyses Join::run(Module &M, ModuleAnalysisManager &)
 {
 	bool Changed = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Counted loops in strips. A marker in a loop's body keeps the loop from being vectorized. An innermost loop with one
- * marker, no other call, and a number of iterations that is known when it begins
+ * marker, no other call, and a number of iterations that is known when the loop begins
  *
  *   do { body; mark(); } while (--n);
  *
@@ -13,10 +13,10 @@
  *           do { body; } while (--strip);
  *   } while (n && (mark(), true));
  *
- * and the inner loop is what it was without yields. `most` is 1024, or less if an iteration takes long. While the flag
+ * and the inner loop is the same as without yields. `most` is 1024, or less if an iteration takes long. While the flag
  * is not set no yield would switch, and if it is set, as it always is in a group that switches at every yield, each
  * iteration yields. A loop that reads or writes memory on both sides of its marker (a condition that was moved there)
- * stays as it is.
+ * is not changed.
  */
 #include "pass.h"
 
@@ -56,7 +56,7 @@ namespace
 constexpr uint64_t Strip = 1024;	   /* iterations, at most */
 constexpr uint64_t StripWork = 64 * Strip; /* instructions, about: some ten microseconds */
 
-/* About how many instructions this one is worth. */
+/* Roughly, the number of instructions that this instruction is worth. */
 uint64_t costOf(const Instruction &I)
 {
 	auto *Moves = dyn_cast<AnyMemIntrinsic>(&I);
@@ -112,13 +112,13 @@ bool touchesMemory(BasicBlock::iterator From, BasicBlock::iterator To)
 	return any_of(make_range(From, To), [](Instruction &I) { return I.mayReadOrWriteMemory(); });
 }
 
-/* Is nothing read or written from the beginning of the iteration to the marker? */
+/* Is no memory read or written from the beginning of the iteration to the marker? */
 bool isFirst(CallInst *Mark, Loop &L)
 {
 	return Mark->getParent() == L.getHeader() && !touchesMemory(L.getHeader()->begin(), Mark->getIterator());
 }
 
-/* Is nothing read or written from the beginning of the iteration to the marker, or from there to the end? */
+/* Is no memory read or written from the beginning of the iteration to the marker, or from there to the end? */
 bool isBetween(CallInst *Mark, Loop &L)
 {
 	std::vector<BasicBlock *> Work{Mark->getParent()};
@@ -234,9 +234,9 @@ void Mining::split(Value *Count, BranchInst *Back)
 }
 
 /*
- * Markers on the way in and out. If the marker comes first in an iteration, the optimizer has moved the source's first
- * iteration to the front of the loop, and the marker is due before the first strip, too. If it comes last, a yield
- * around a call behind the loop may have gone because of it.
+ * Markers at the loop's entry and exit. If the marker comes first in an iteration, the optimizer has moved the source's
+ * first iteration to the front of the loop, and the marker is due before the first strip, too. If it comes last, a
+ * yield around a call behind the loop may have been removed because of it.
  */
 void Mining::markEnds(bool First, BasicBlock *Next)
 {
@@ -257,7 +257,7 @@ bool Mining::run()
 	const SCEV *Taken = SE.getBackedgeTakenCount(&L);
 	if (isa<SCEVCouldNotCompute>(Taken) || Taken->getType()->isPointerTy())
 		return false;
-	/* One more than a number of 64 bits may be 2^64. Such a loop does not end; but let it do what it does. */
+	/* A number of 64 bits plus 1 may be 2^64. Such a loop does not end, and must keep its behaviour. */
 	Type *I64 = Type::getInt64Ty(F.getContext());
 	if (SE.getTypeSizeInBits(Taken->getType()) > 64)
 		return false;
@@ -284,7 +284,7 @@ static void prepare(Function &F, FunctionAnalysisManager &FAM)
 	FAM.invalidate(F, Passes.run(F, FAM));
 }
 
-/* What could not leave a loop with a marker can leave its strips. */
+/* Moves code out of the strips that could not leave a loop with a marker. */
 static void tidy(Function &F, FunctionAnalysisManager &FAM)
 {
 	FunctionPassManager Passes;
@@ -319,7 +319,7 @@ PreservedAnalyses Strips::run(Function &F, FunctionAnalysisManager &FAM)
 		if (!L || !L->isInnermost() || !L->getLoopLatch() ||
 		    onlyMark(*L, FAM.getResult<DominatorTreeAnalysis>(F)) != Mark)
 			continue;
-		/* What is known of one loop may depend on another: it is asked anew after each change. */
+		/* An analysis of one loop may depend on another loop, so it is computed again after each change. */
 		if (Mining(F, *L, FAM.getResult<ScalarEvolutionAnalysis>(F), Mark).run()) {
 			FAM.invalidate(F, PreservedAnalyses::none());
 			Changed = true;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Which functions may yield, and the twins of those that may: copies that call twins, and have markers where they
- * yield.
+ * The choice of functions that may yield, and their twins: copies that call twins, and have markers where they yield.
  *
- * A function may yield if it has a loop, calls itself, however indirectly, or calls what may yield: a function of this
- * file that may, one of another file, or one by a pointer. Code in no_yield does not count. Functions of libc do not
- * yield, but for those that wait, which the runtime has twins of. A function that never yields needs no twin: it is its
- * own.
+ * A function may yield if it has a loop, calls itself, however indirectly, or makes a call that may yield: of a
+ * function of this file that may yield, of a function of another file, or by a pointer. Code in no_yield does not
+ * count. Functions of libc do not yield, except functions that wait, whose twins are in the runtime. A function that
+ * never yields needs no twin.
  *
  *   call of                      in a twin becomes a call of
  *   a function of this file      its twin
- *   one that the linker chooses  the twin that stands in front of the chosen function (names.cpp), else the function
- *   a pointer                    the twin that stands in front of the function, if there is one, else the function
+ *   a linker-chosen function     the twin that stands in front of the chosen function (names.cpp), else the function
+ *   a pointer                    the twin that stands in front of the function, if any, else the function
  *   any other function           the function
- *   weft__activity_park          weft__activity_park_now, after which no register is as it was: all that lives is in
- *                                the frame, which is what is copied
+ *   weft__activity_park          weft__activity_park_now, which keeps no register: all live values are in the frame,
+ *                                which is copied
  */
 #include "pass.h"
 
@@ -53,20 +52,21 @@ const StringSet<> Waits = {
 #undef WEFT__CALL_PARKS
 #undef WEFT__CALL_BLOCKS
 };
-/* Functions of libc that call the system, which takes longer than to look for a program's own function of that name. */
+/* Functions of libc that call the system, which takes longer than the look-up of a program's own function of that
+ * name. */
 const StringSet<> OfSystem = {"access", "chmod", "chown",   "closedir", "fstat", "fstatvfs", "kill",	 "lchown",
 			      "lstat",	"mkdir", "opendir", "pclose",	"popen", "readlink", "realpath", "rename",
 			      "rmdir",	"stat",	 "statvfs", "system",	"times", "unlink",   "utime",	 "utimes"};
 
 /*
- * What C++ calls around the first initialization of a function's static variable, which is as in no_yield: another
- * activity of the thread must not find it half done. The first returns 0 if there is nothing to do.
+ * C++ calls these around the first initialization of a function's static variable, which counts as no_yield: another
+ * activity of the thread must not find it half done. The first function returns 0 if the variable is initialized.
  */
 constexpr char GuardAcquire[] = "__cxa_guard_acquire";
 constexpr char GuardRelease[] = "__cxa_guard_release";
 constexpr char GuardAbort[] = "__cxa_guard_abort";
 
-/* Inside how many no_yield and no_implicit_yield blocks. */
+/* The number of enclosing no_yield and no_implicit_yield blocks. */
 struct Depth {
 	int NoYield = 0, NoImplicit = 0;
 
@@ -113,7 +113,7 @@ class TwinMaker
 	PointerType *P;
 	std::map<Function *, unsigned> Says;
 	/* In the module's order, so that the same source gives the same object. */
-	MapVector<Function *, Points> Of; /* of each function that may have a twin */
+	MapVector<Function *, Points> Of; /* for each function that may have a twin */
 	MapVector<Function *, Function *> Twin;
 	SetVector<Function *> MayYield;
 
@@ -168,8 +168,8 @@ void TwinMaker::readAnnotations()
 	}
 }
 
-/* weft__activity_spawn gets six words, which become B's arguments. If there are more, or others than integers and
- * pointers, B is called by a function that takes them out of a block. */
+/* weft__activity_spawn gets six words, which become B's arguments. If there are more arguments, or arguments other
+ * than integers and pointers, a function that takes them out of a block calls B. */
 void TwinMaker::spawn(Body &B)
 {
 	Type *I64 = Type::getInt64Ty(C);
@@ -180,7 +180,7 @@ void TwinMaker::spawn(Body &B)
 
 	for (Value *V : Arguments)
 		Boxed |= !V->getType()->isPointerTy() && !V->getType()->isIntegerTy(32) &&
-			 !V->getType()->isIntegerTy(64); /* preserve_none passes narrower ones elsewhere */
+			 !V->getType()->isIntegerTy(64); /* preserve_none passes narrower integers elsewhere */
 	if (Boxed) {
 		Entry = enter(B.F);
 		auto *Box = IR.CreateCall(runtime(M, Block, P, {I64}), {IR.getInt64(16 * Arguments.size())});
@@ -192,7 +192,8 @@ void TwinMaker::spawn(Body &B)
 			Words.push_back(V->getType()->isPointerTy() ? IR.CreatePtrToInt(V, I64)
 								    : IR.CreateZExt(V, I64));
 	Words.resize(6, IR.getInt64(0));
-	/* Nobody needs the registers that are there when an activity begins, so it saves none of them in its frame. */
+	/* No code needs the register contents from before an activity, so the activity saves none of them in its
+	 * frame. */
 	Entry->setCallingConv(CallingConv::PreserveNone);
 	std::vector<Value *> Operands{B.Handle, Entry};
 	Operands.insert(Operands.end(), Words.begin(), Words.end());
@@ -222,8 +223,8 @@ Function *TwinMaker::enter(Function *B)
 }
 
 /*
- * Functions of clang's own for C++: they initialize variables of files before main, and those of threads at their first
- * use (_ZTH, _ZTW), where another activity of the thread must not find them half done.
+ * Functions that clang itself makes for C++: they initialize variables of files before main, and variables of threads
+ * at their first use (_ZTH, _ZTW), where another activity of the thread must not find them half done.
  */
 static bool initializes(Function &F)
 {
@@ -246,7 +247,7 @@ bool TwinMaker::mayHaveTwin(Function &F)
 }
 
 /*
- * Is it certain that no twin of it exists? A function that has the name of one of libc's, and parameters of its own, is
+ * Is it certain that the callee has no twin? A function with the name of a libc function, and parameters of its own, is
  * the program's.
  */
 bool TwinMaker::isPlain(Value &Callee)
@@ -262,10 +263,11 @@ bool TwinMaker::isPlain(Value &Callee)
 	if (F.isIntrinsic() || initializes(F) || isOurs(Name) || Says[&F] & SaysNoYield ||
 	    F.hasFnAttribute(Attribute::ReturnsTwice))
 		return true;
-	/* A body that the compiler may look into, but that is elsewhere: headers of libc have such, atol for one. */
+	/* The compiler may look into such a body, but the function is elsewhere: headers of libc have them, for
+	 * example atol. */
 	if (!F.isDeclaration() && !F.hasAvailableExternallyLinkage())
 		return false;
-	/* It need not be anywhere else. */
+	/* Such a function need not exist elsewhere. */
 	if (F.hasFnAttribute(Attribute::AlwaysInline))
 		return true;
 	if (Name.starts_with("weft_"))
@@ -290,7 +292,7 @@ Function *TwinMaker::ours(const CallBase *Call)
 	return F && Of.count(F) && !F->isInterposable() ? F : nullptr;
 }
 
-/* Intrinsics that take as long as a call: functions of libm, and those that move many bytes or a number not known. */
+/* Intrinsics that take as long as a call: functions of libm, and moves of many bytes or of an unknown number. */
 static bool takesLong(const IntrinsicInst &I)
 {
 	switch (I.getIntrinsicID()) {
@@ -310,7 +312,7 @@ static bool takesLong(const IntrinsicInst &I)
 
 /*
  * Does it yield before and after this call? Not if the call belongs to a statement's implementation: functions of the
- * compiler's and of ours, whose names say so, and those that are always inlined.
+ * compiler and of Weft, recognised by their names, and functions that are always inlined.
  */
 bool TwinMaker::isCall(CallBase &Call)
 {
@@ -323,7 +325,7 @@ bool TwinMaker::isCall(CallBase &Call)
 		return takesLong(*I);
 	if (Callee && (Callee->hasFnAttribute(Attribute::AlwaysInline) || initializes(*Callee)))
 		return false;
-	/* The functions that fortified and newer standard headers have for those that a program calls. */
+	/* The functions by which fortified and newer standard headers replace the functions that a program calls. */
 	if (Name.ends_with("_chk") || Name.starts_with("__isoc"))
 		return true;
 	return !Name.starts_with("__") && !Name.starts_with("weft_") && !Name.starts_with("_Unwind_") && !isOurs(Name);
@@ -407,7 +409,7 @@ bool TwinMaker::recursive(Function *F)
 	return false;
 }
 
-/* Add those that call what may yield. */
+/* Adds the functions that call functions that may yield. */
 void TwinMaker::spread()
 {
 	for (bool Changed = true; Changed;) {
@@ -437,7 +439,7 @@ void TwinMaker::whoMayYield()
 	spread();
 }
 
-/* Why F may yield, in the words of `weft cc --activities-report`: the reason that its author can do something about. */
+/* The reason why F may yield, in the words of `weft cc --activities-report`: a reason that its author can change. */
 std::string TwinMaker::why(Function *F)
 {
 	const Points &Where = Of[F];
@@ -467,7 +469,7 @@ std::string TwinMaker::why(Function *F)
 	return Called.empty() || recursive(F) ? "calls itself" : "calls " + Called + ", which may yield";
 }
 
-/* A line for each twin. Several compilers may write at once: each appends all of its lines by one write. */
+/* Writes a line for each twin. Several compilers may write at once: each appends all of its lines by one write. */
 void TwinMaker::report(const char *Path)
 {
 	std::error_code Failed;
@@ -484,7 +486,7 @@ void TwinMaker::report(const char *Path)
 	Out << Lines;
 }
 
-/* Tables of labels, for computed goto: the twin's copy has the twin's labels. */
+/* Copies tables of labels, for computed goto: the twin's copy has the twin's labels. */
 bool TwinMaker::cloneTables(Function &F, ValueToValueMapTy &Map,
 			    std::vector<std::pair<GlobalVariable *, GlobalVariable *>> &Tables)
 {
@@ -516,7 +518,7 @@ bool TwinMaker::cloneTables(Function &F, ValueToValueMapTy &Map,
 	return true;
 }
 
-/* The object that a pointer leads into, if it is one. */
+/* The object that a pointer leads into, if there is such an object. */
 static Value *objectOf(Value *Pointer)
 {
 	for (;;) {
@@ -528,7 +530,7 @@ static Value *objectOf(Value *Pointer)
 	}
 }
 
-/* Does code of F put a label's address where its twin would find it, which has other labels? */
+/* Does code of F store a label's address where its twin would find it? The twin has other labels. */
 bool TwinMaker::keepsLabels(Function &F)
 {
 	for (Instruction &I : instructions(F))
@@ -544,8 +546,9 @@ bool TwinMaker::keepsLabels(Function &F)
 }
 
 /*
- * No other file refers to a twin by name: the words in front of F lead to it. Functions that are alike in many files
- * have one twin, in a group of its own: the linker may take F from a file that was compiled without the pass.
+ * No other file refers to a twin by name: the words in front of F lead to it. Functions with the same definition in
+ * many files have one twin, in a group of its own: the linker may take F from a file that was compiled without the
+ * pass.
  */
 static void place(Function &F, Function &T)
 {
@@ -597,7 +600,8 @@ void TwinMaker::clone(Function &F)
 	Twin[&F] = T;
 }
 
-/* By a function of the runtime, which gets the pointer in the register of a nested function's frame, and jumps. */
+/* Calls through a function of the runtime, which gets the pointer in the register of a nested function's frame, and
+ * jumps. */
 void TwinMaker::byPointer(CallBase *Call)
 {
 	std::vector<Value *> Arguments{Call->getCalledOperand()};
@@ -617,7 +621,7 @@ void TwinMaker::byPointer(CallBase *Call)
 	T = FunctionType::get(T->getReturnType(), Types, T->isVarArg());
 	Call->getOperandBundlesAsDefs(Bundles);
 	Value *Callee = M.getOrInsertFunction(Pointer, FunctionType::get(IR.getVoidTy(), false)).getCallee();
-	/* The dynamic linker, were it asked at the first call, would not keep r10. */
+	/* The dynamic linker's resolver at the first call would not keep r10. */
 	if (auto *F = dyn_cast<Function>(Callee))
 		F->addFnAttr(Attribute::NonLazyBind);
 	if (auto *I = dyn_cast<InvokeInst>(Call))
@@ -632,7 +636,7 @@ void TwinMaker::byPointer(CallBase *Call)
 	Call->eraseFromParent();
 }
 
-/* The pointer's register is in use, or the caller must be gone before the call. */
+/* False if the pointer's register is in use, or if the caller must be gone before the call. */
 static bool canJump(CallBase *Call)
 {
 	return !Call->isMustTailCall() && !isa<CallBrInst>(Call) && !Call->hasInAllocaArgument() &&
@@ -640,7 +644,7 @@ static bool canJump(CallBase *Call)
 		       [&](Use &A) { return Call->paramHasAttr(Call->getArgOperandNo(&A), Attribute::Nest); });
 }
 
-/* A call that cannot jump by way of the runtime: the runtime is asked for the twin first. */
+/* For a call that cannot jump through the runtime: the runtime returns the twin first. */
 static void ask(CallBase *Call)
 {
 	IRBuilder<> IR(Call);
@@ -648,14 +652,14 @@ static void ask(CallBase *Call)
 	FunctionCallee Callee = runtime(*Call->getModule(), TwinOf, P, {P});
 	CallInst *Ask = IR.CreateCall(Callee, {Call->getCalledOperand()});
 
-	/* The dynamic linker, were it asked at the first call, would keep less. */
+	/* The dynamic linker's resolver at the first call would keep fewer registers. */
 	cast<Function>(Callee.getCallee())->setCallingConv(CallingConv::PreserveMost);
 	cast<Function>(Callee.getCallee())->addFnAttr(Attribute::NonLazyBind);
 	Ask->setCallingConv(CallingConv::PreserveMost);
 	Call->setCalledOperand(Ask);
 }
 
-/* What is not true of a call that may switch. */
+/* Removes attributes that do not hold for a call that may switch. */
 void TwinMaker::forget(CallBase *Call)
 {
 	Call->removeFnAttr(Attribute::Memory);
@@ -694,9 +698,8 @@ void TwinMaker::callsKeepNothing(std::vector<CallBase *> &Calls, StringRef Name)
 }
 
 /*
- * A block that is on the way back and, if there can be one, on no other: where a loop ends there is no yield, so that
- * what its last condition has read and what follows are one atomic piece of code. A computed goto has no way of its
- * own.
+ * A block on the back-edge and, if possible, on no other path. There is no yield where a loop ends, so the reads of its
+ * last condition and the code that follows are one atomic piece of code. A computed goto has no block of its own.
  */
 static BasicBlock *wayBack(BasicBlock *From, BasicBlock *To)
 {
@@ -752,7 +755,7 @@ void TwinMaker::around(CallBase *Call)
 	    ->setDebugLoc(Call->getDebugLoc());
 }
 
-/* The twin of F, which is a copy of it until now. */
+/* Completes the twin of F, which is so far a copy of it. */
 void TwinMaker::fill(Function &F)
 {
 	Function &T = *Twin[&F];
@@ -797,18 +800,18 @@ bool TwinMaker::announce(Function &F)
 	if (!hasWordsInFront(F))
 		return false;
 	if (T->hasLocalLinkage())
-		appendToCompilerUsed(M, {T}); /* what a prefix refers to is not seen as used */
+		appendToCompilerUsed(M, {T}); /* the optimizer does not see references from a prefix as uses */
 	Constant *Far = ConstantExpr::getTrunc(ConstantExpr::getSub(ConstantExpr::getPtrToInt(T, I64),
 								    ConstantExpr::getPtrToInt(&F, I64)),
 					       I32);
-	/* -fsanitize=function would put words of its own between. A function without them is not checked. */
+	/* -fsanitize=function would put words of its own in between. A function without them is not checked. */
 	F.setMetadata(LLVMContext::MD_func_sanitize, nullptr);
 	F.setAlignment(std::max(F.getAlign().valueOrOne(), Align(FrontAlignment)));
 	F.setPrefixData(ConstantStruct::getAnon({ConstantInt::get(I64, Magic), Far, ConstantInt::get(I32, 0)}, true));
 	return true;
 }
 
-/* What plain code need not know. */
+/* Removes the markers that plain code does not need. */
 void TwinMaker::dropMarkers()
 {
 	for (StringRef Name : {NoYieldBegin, NoImplicitBegin, NoYieldEnd, NoImplicitEnd}) {
@@ -825,7 +828,7 @@ void TwinMaker::dropMarkers()
 	}
 }
 
-/* Four bytes: how far it is to the place where the linker puts the symbol's address, whichever library has it. */
+/* Adds four bytes: the distance to the place where the linker puts the symbol's address, whichever library has it. */
 void TwinMaker::needVersion()
 {
 	Type *I64 = Type::getInt64Ty(C), *I32 = Type::getInt32Ty(C);
@@ -865,7 +868,7 @@ bool TwinMaker::run()
 					Call->setArgOperand(1, Twin[B]);
 	for (auto &[F, T] : Twin)
 		if (!announce(*F))
-			break; /* there was an error, which is that of all others */
+			break; /* the other functions have the same error */
 	dropMarkers();
 	if (!Twin.empty())
 		announceIFuncs(M);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a compiler does not see in the blocks of weft/activity.h: they are loops that run once, so a `break` or
- * `continue` in one is legal C that does not do what it says. A plugin of clang that looks at the syntax tree, and
- * reports
+ * Errors in the blocks of weft/activity.h that a compiler does not see. The blocks are loops that run once, so a
+ * `break` or `continue` in a block is legal C with an unexpected effect. This plugin of clang examines the syntax tree,
+ * and reports
  *
  *   break, continue           in a block of no_yield or no_implicit_yield: they leave the block, not the loop
- *   break, return, goto       out of a block of activate: the activity has no function to go on in
+ *   break, return, goto       out of a block of activate: the activity has no function to continue in
  *   a variable by reference   a warning, if the activity may still use it when its scope ends without a wait, when a
  *                             return comes before the wait, or when the loop around the block changes it
  *
- * The pass finds most of the second kind, too; here the words and the place are the source's.
+ * The pass finds most of the second kind, too; here the words and the place come from the source.
  */
 #include "clang/AST/ASTConsumer.h"
 #include "clang/AST/ASTContext.h"
 #include "clang/Basic/Version.h"
 #include "clang/Frontend/CompilerInstance.h"
 #include "clang/Frontend/FrontendPluginRegistry.h"
-/* A visitor of ten thousand functions: clang has had one ready since version 20, which saves compiling all of them. */
+/* A visitor of ten thousand functions. Since version 20 clang has such a visitor compiled in, which saves compiling
+ * all of them. */
 #if CLANG_VERSION_MAJOR >= 20
 #include "clang/AST/DynamicRecursiveASTVisitor.h"
 #define VISITED override
@@ -34,7 +35,7 @@ namespace
 {
 enum Kind { None, Activate, NoYield, NoImplicit };
 
-/* The macros' loops are known by their variables' names. */
+/* The macros' loops are recognised by their variables' names. */
 Kind kindOf(const Stmt *S)
 {
 	auto *Loop = dyn_cast_or_null<ForStmt>(S);
@@ -140,7 +141,7 @@ class Checker : public Visitor
 			return left(S, "goto");
 		if (isa<IndirectGotoStmt>(S) && K == Activate)
 			return left(S, "a computed goto");
-		/* A block within has its own say about break; what leaves this one by return is seen here. */
+		/* An inner block reports its own breaks; a return out of the outer block is found here. */
 		bool Loop = isa<ForStmt>(S) || isa<WhileStmt>(S) || isa<DoStmt>(S);
 		if (kindOf(S) == Activate)
 			return;
@@ -148,7 +149,7 @@ class Checker : public Visitor
 			leaves(C, K, Break && !Loop && !isa<SwitchStmt>(S), Continue && !Loop, Own);
 	}
 
-	/* Statements in expressions of gcc; not functions within (blocks, lambdas), which are their own. */
+	/* Visits statements in expressions of gcc, but not functions within (blocks, lambdas), which are separate. */
 	void inExpression(const Stmt *S, Kind K, const std::set<const LabelDecl *> &Own)
 	{
 		if (!S || isa<BlockExpr>(S) || isa<LambdaExpr>(S))
@@ -177,7 +178,7 @@ class Checker : public Visitor
 
 	/* ---- variables that end before the activity ---- */
 
-	/* Does S call a function whose name begins so? */
+	/* Does S call a function whose name begins with Start? */
 	static bool callsLike(const Stmt *S, StringRef Start)
 	{
 		if (!S)
@@ -200,7 +201,7 @@ class Checker : public Visitor
 			uses(C, Used);
 	}
 
-	/* The variables that the activity shares with the function around it: it names them, and does not list them. */
+	/* The variables that the activity shares with the function around it: it uses them, and does not list them. */
 	std::set<const VarDecl *> shared(ForStmt *Loop)
 	{
 		std::set<const VarDecl *> Used, Listed, Shared;
@@ -218,7 +219,7 @@ class Checker : public Visitor
 		return callsLike(S, "weft_activity_") || callsLike(S, "weft__activity_");
 	}
 
-	/* The first return in S that is not behind a wait; Waited: whatever follows S is. */
+	/* The first return in S that is not behind a wait. Waited: code that follows S is behind a wait. */
 	static const ReturnStmt *earlyReturn(const Stmt *S, bool &Waited)
 	{
 		if (!S || Waited || isa<LambdaExpr>(S) || kindOf(S) == Activate)
@@ -236,7 +237,7 @@ class Checker : public Visitor
 			Waited = Waited || (Then && Else);
 			return Found;
 		}
-		/* A loop may have waited for as many activities as there are. */
+		/* A loop may have waited for all activities. */
 		if (!isa<CompoundStmt>(S) && !isa<LabelStmt>(S)) {
 			const ReturnStmt *Found = nullptr;
 
@@ -252,7 +253,7 @@ class Checker : public Visitor
 		return nullptr;
 	}
 
-	/* Somebody waits for the activity behind its block, but not where a return comes first. */
+	/* The function waits for the activity behind its block, but not if it returns before. */
 	void returnsEarly(CompoundStmt *Block, CompoundStmt::body_iterator At)
 	{
 		std::set<const VarDecl *> Shared = shared(cast<ForStmt>(*At));
@@ -297,7 +298,7 @@ class Checker : public Visitor
 		if (kindOf(S) != Activate) {
 			bool Before = false;
 
-			/* A function that waits in the loop's body has no activity left when the loop goes on. */
+			/* If the function waits in the loop's body, no activity is left when the loop continues. */
 			if (isa<CompoundStmt>(S))
 				for (const Stmt *C : S->children()) {
 					if (Before && waits(C) && kindOf(C) != Activate)
@@ -317,7 +318,7 @@ class Checker : public Visitor
 			}
 	}
 
-	/* Whatever waits behind the block, in the scope of the variable, may wait for the activity. */
+	/* Any wait behind the block, in the scope of the variable, may wait for the activity. */
 	void outlives(CompoundStmt *Block, CompoundStmt::body_iterator At)
 	{
 		auto *Loop = cast<ForStmt>(*At);
