@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=bash disable=SC2154
 #
-# --activities of weft cc, c++ and run: which clang compiles, and where what it loads is.
+# --activities of weft cc, c++ and run: which clang compiles, and where its plugin is.
 
 activities_versions=(22 21 20 19)
 
@@ -29,7 +29,8 @@ clang_version()
 	[[ ! $text =~ clang\ version\ ([0-9]+) ]] || printf '%s' "${BASH_REMATCH[1]}"
 }
 
-# check_activities_compiler VARIABLE: the compiler that VARIABLE names, in `compiler`, must do. Sets `clang`.
+# check_activities_compiler VARIABLE: ends with a message unless the compiler in `compiler`, which VARIABLE names, is
+# fit. Sets `clang`.
 check_activities_compiler()
 {
 	local what
@@ -81,7 +82,7 @@ choose_activities_compiler()
 	compiler=("$name-22") clang=22
 }
 
-# What the compiler gets to compile. Sets `plugin`.
+# Finds the plugin that the compiler loads. Sets `plugin`.
 find_activities_plugin()
 {
 	local library_dir

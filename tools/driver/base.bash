@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=bash disable=SC2154
 #
-# What every part of the command uses. The exit codes are in help.bash.
+# Functions that every part of the command uses. The exit codes are in help.bash.
 
 say()
 {
@@ -43,7 +43,7 @@ is_similar()
 		(${a:i:2} == "${b:i+1:1}${b:i:1}" && ${a:i+2} == "${b:i+2}") ]]
 }
 
-# How to get Debian's packages, in what is said: without what they merely recommend, which can be large.
+# How to get Debian's packages, for messages: without recommended packages, which can be large.
 get='apt-get install --no-install-recommends'
 
 have()
@@ -78,7 +78,7 @@ interrupted()
 	die 130 "interrupted${doing:+ while $doing}: $left"
 }
 
-# A directory for this call alone. It goes when the call ends. Sets `scratch`.
+# A directory for this call only, removed when the call ends. Sets `scratch`.
 scratch=''
 make_scratch()
 {
@@ -88,7 +88,7 @@ make_scratch()
 	trap 'rm -rf -- "$scratch"' EXIT
 }
 
-# become COMMAND…: nothing after it runs, the removal of the directory included.
+# become COMMAND…: no code after it runs, so the directory is removed first.
 become()
 {
 	[[ ! $scratch ]] || rm -rf -- "$scratch"
@@ -107,7 +107,7 @@ weft_version()
 	printf '%s' "$version"
 }
 
-# Set by those whose standard error a build reads: show progress to a person only.
+# Set by commands whose standard error a build reads: show progress to a person only.
 quiet=''
 
 # tick WHAT LOG: from two seconds on, tell that WHAT goes on. Ends with this shell.
@@ -142,7 +142,7 @@ progress()
 	: >"$scratch/log"
 	tick "$doing" "$scratch/log" &
 	ticker=$!
-	# The ticker's lifeline is this shell; the command stays in the foreground, so that an interrupt reaches it.
+	# The ticker lives as long as this shell; the command stays in the foreground, so that an interrupt reaches it.
 	("$@") </dev/null >"$scratch/log" 2>&1
 	status=$?
 	kill "$ticker" 2>/dev/null

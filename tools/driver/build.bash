@@ -1,7 +1,4 @@
-# SPDX-License-Identifier: MIT OR Apache-2.0
-# shellcheck shell=bash disable=SC2154
-#
-# Building the library, and what instruments code, in a source tree: for the parts that need them.
+# Building the library and the instrumentation tools in a source tree, for the parts of the command that need them.
 
 # is_current STAMP: has no source of the library changed since the build that made the stamp?
 is_current()
@@ -15,8 +12,8 @@ is_current()
 	done
 }
 
-# A tree that was configured somewhere else (the sources moved) starts afresh. One that was configured before an LLVM was
-# installed does not know its target.
+# A tree that was configured somewhere else (the sources moved) starts afresh. A tree that was configured before an LLVM
+# was installed does not know its target.
 configure()
 {
 	local targets=$1 tree=$2 preset=$3 fresh=()
@@ -65,7 +62,7 @@ build_library()
 	mkdir -p "$tree" 2>/dev/null || die 1 "cannot write to $root/build"
 	exec {lock}>"$tree/.weft-lock" || die 1 "cannot write to $tree"
 	flock "$lock" || die 1 "cannot lock $tree/.weft-lock"
-	# Someone else may have built it meanwhile. A change while it is being built is newer than the stamp.
+	# Another process may have built it meanwhile. A change during the build is newer than the stamp.
 	if [[ ! -e $tree/$product ]] || ! is_current "$stamp"; then
 		: >"$stamp.new"
 		if ! progress "building the library ($preset)" configure_and_build "$targets" "$tree" "$preset"; then

@@ -7,10 +7,10 @@
 #  2. Headers come by -isystem: the user's own directories win, and our macros raise no warnings in strict builds.
 #  3. A program gets the static library. A shared library gets none, because two copies of the runtime in a process do
 #     not know of each other's coroutines: it finds the program's. A program that exports everything (-rdynamic), as
-#     hosts of plugins do, therefore carries the whole library. Whoever says -lweft gets the shared library instead.
+#     hosts of plugins do, therefore carries the whole library. A user who says -lweft gets the shared library instead.
 #  4. The hot path runs bash builtins only, then exec.
-#  5. Other code probes the pages of large frames, so that none steps over a guard. Frames below a page cost nothing.
-#     clang complains of the flag where there is nothing to compile.
+#  5. Other code probes the pages of large frames, so that no frame steps over a guard. Frames below a page cost
+#     nothing. clang complains of the flag where there is nothing to compile.
 #  6. Code that can run on stacks of linked chunks is made by weft-launch, which stands between this and the compiler
 #     whenever something is compiled for such a policy (tools/driver/launch/launch.h).
 
@@ -55,7 +55,8 @@ instrumentation_of()
 	esac
 }
 
-# After the options are read: the two must fit together. Any instrumented code runs on contiguous stacks.
+# Called after the options are read: policy and instrumentation must fit together. Any instrumented code runs on
+# contiguous stacks.
 check_instrumentation()
 {
 	local needed=''
@@ -82,12 +83,12 @@ with_argument=${with_argument//OPTION(\"/}
 with_argument=${with_argument//\")/}
 with_argument=${with_argument//$'\n'/ }' '
 
-# Our options, wherever they stand before a "--". Sets `policy`, `instrument`, `activities`, `yields`, `report`, and
-# `arguments`: all that is not ours.
+# Takes our options, which may be anywhere before a "--". Sets `policy`, `instrument`, `activities`, `yields`, `report`,
+# and `arguments`: all other arguments.
 own_options()
 {
 	arguments=("$@")
-	# Builds say thousands of other words.
+	# Builds have thousands of other words.
 	[[ " $*" == *\ --@(policy|instrument|needs|activities|yields|no-install|help)* ]] || return 0
 	arguments=()
 	while (($#)) && [[ $1 != -- ]]; do
@@ -229,7 +230,7 @@ find_compiler()
 	compiler=("$1")
 }
 
-# A source asks for one of libweft-http's headers.
+# Does a source include one of libweft-http's headers?
 asks_http()
 {
 	local source
@@ -267,7 +268,7 @@ find_library()
 		die 69 "this installation was built without HTTP: in the source tree, './weft run examples/hello.c' fetches the parser; then build and install again"
 }
 
-# What stands before the compiler: nothing, or weft-launch. Sets `launch`.
+# Finds the command in front of the compiler: none, or weft-launch. Sets `launch`.
 find_launcher()
 {
 	local library_dir
@@ -307,8 +308,8 @@ policy_object()
 	mv -f -- "$object.$$" "$object"
 }
 
-# Sets `before` and `after`, what goes around the arguments, `launch`, what goes before the compiler, and `outputs`, the files that
-# it writes.
+# Sets `before` and `after`, the words around the arguments, `launch`, the words before the compiler, and `outputs`, the
+# files that it writes.
 surround()
 {
 	local inputs='' sources=() headers='' links=yes shared='' library=weft language='' exports='' target=() output='' object
@@ -331,7 +332,7 @@ surround()
 	[[ $instrument ]] || ((!${#sources[@]})) || before+=(-fstack-clash-protection)
 	if [[ $activities ]]; then
 		find_activities_plugin
-		# Where clang's headers were not there only the pass says what is wrong.
+		# If clang's headers were missing, only the pass reports errors.
 		checker=${plugin%/*}/libweft-check-activities-$clang.so
 		if ((${#sources[@]})); then
 			# A clang that is to report on a pass keeps lines for its errors, without -g, too. There is no such remark.
@@ -346,7 +347,8 @@ surround()
 	# clang names each file that it does not find, and no package.
 	[[ ! $activities || ! $sanitizer || -d $("${compiler[@]}" -print-runtime-dir) ]] ||
 		die 69 "$sanitizer by clang $clang needs clang's runtime of the sanitizers: $get libclang-rt-$clang-dev"
-	# The linker that compiles can drop what no activity reaches, if it is of the plugin's LLVM, as clang's own lld is.
+	# A linker that compiles can drop functions that no activity reaches, if it is of the plugin's LLVM, as clang's
+	# own lld is.
 	if [[ $activities && $lto && (! $linker || $linker == lld) && $("${compiler[@]}" -print-prog-name=ld.lld) == */* ]]; then
 		before+=(-fuse-ld=lld "-Wl,--load-pass-plugin=$plugin")
 	fi
@@ -420,7 +422,7 @@ weft_cc()
 	surround "${arguments[@]}"
 	set -- "${launch[@]}" "${compiler[@]}" "${before[@]}" "${arguments[@]}" "${after[@]}"
 	[[ ! $report ]] || report_twins "$@"
-	# The linker wants the object that was made for this call.
+	# The linker needs the object that was made for this call.
 	[[ ! $scratch || ! -e $scratch/policy.o ]] || { "$@"; exit; }
 	become "$@"
 }

@@ -16,7 +16,7 @@ line()
 	printf '  %-38s %s\n' "$1" "$2"
 }
 
-# version_line COMMAND…: the first line of what it prints that has a number in it.
+# version_line COMMAND…: the first line of its output that has a number in it.
 version_line()
 {
 	local text
@@ -157,7 +157,7 @@ stack_policies()
 	activities_line
 }
 
-# instruments COMPILER KIND OBJECT: does it? What went wrong is on standard error.
+# instruments COMPILER KIND OBJECT: does the compiler make instrumented code? Errors are on standard error.
 instruments()
 (
 	local instrument=$2 launch

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Can a compiler make instrumented code? Something of what instrumentation has to do with. */
+/* Test source: can a compiler make instrumented code? It has some of the constructs that instrumentation changes. */
 #include <stdarg.h>
 
 int probe_variadic(int n, ...);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the kernel lets a process do, tried out. One line each: name, tab, "yes" or "no: why". Needs no Weft. */
+/* Tries out kernel features. Prints one line for each: name, tab, "yes" or "no: why". Needs no Weft. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=bash disable=SC2154
 #
-# weft lookahead --explain: what look-ahead has decided for a program.
+# weft lookahead --explain: the decisions of look-ahead for a program.
 
 # shellcheck source=tools/driver/cc.bash
 . "$driver/cc.bash" || exit 70

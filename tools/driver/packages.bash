@@ -59,7 +59,8 @@ python3-myst-parser python:myst_parser
 furo python:furo
 codespell cmd:codespell
 '
-# `weft cc --activities` needs these. The source tree builds clang's plugin too, for which unpack_package fetches LLVM's headers.
+# `weft cc --activities` needs these. The source tree also builds clang's plugin, for which unpack_package fetches
+# LLVM's headers.
 packages_clang='
 clang-22 cmd:clang-22
 lld-22 cmd:ld.lld-22
@@ -148,7 +149,7 @@ known_packages()
 	done
 }
 
-# Why apt-get failed: what it could not fetch, else its last error. Reads what it printed.
+# Prints why apt-get failed: the file that it could not fetch, else its last error. Reads apt-get's output.
 apt_reason()
 {
 	local line why='apt-get failed'

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which stack policies work here. One line each: name, tab, "yes" or "no: why"; then the guards and the default. */
+/* Prints which stack policies work here. One line each: name, tab, "yes" or "no: why"; then the guards and the
+ * default. */
 #include <stdio.h>
 #include <weft/weft.h>
 
@@ -8,7 +9,7 @@ static void *answer(void *arg)
 	return arg;
 }
 
-/* Ask first, then really run one. */
+/* Asks first, then really runs a coroutine of the policy. */
 static const char *why_not(weft_policy_t policy)
 {
 	weft_attr_t attr = {.name = "doctor", .policy = policy};

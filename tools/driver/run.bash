@@ -51,8 +51,8 @@ is_source()
 	[[ $1 == -* || $1 == *.@(c|cc|cp|cpp|cxx|c++|C|CPP|i|ii|m|mm|f|F|f90|F90|d|go|ll|bc|o|lo|a|s|S|sx|so|so.*) ]]
 }
 
-# check_unnamed FILE: a file with another ending goes to the linker. The linker cannot take a program, and takes text for a linker
-# script: what it says then helps nobody who wrote no such script.
+# check_unnamed FILE: a file with another ending goes to the linker. The linker cannot take a program, and takes text
+# for a linker script: what it says then helps nobody who wrote no such script.
 check_unnamed()
 {
 	local magic=''
@@ -79,10 +79,10 @@ is_library()
 	done
 }
 
-# With these the caller's options are compared. simulate adds its own.
+# The caller's options are compared with these. simulate adds its own.
 run_options=(--policy --instrument --needs --activities --yields --posix --no-install --help)
 
-# Sets sources, flags and rest (what follows "--").
+# Sets sources, flags and rest (the words after "--").
 read_run_arguments()
 {
 	while (($#)); do
@@ -114,8 +114,8 @@ read_run_arguments()
 	done
 }
 
-# The shared object that stands before libc, before what the caller has there already. Its destructor tells if it was of no
-# use to this process.
+# Puts our shared object before libc, in front of the caller's own preloaded objects. Its destructor tells if it was of
+# no use to this process.
 put_before_libc()
 {
 	local library_dir preload
@@ -138,7 +138,7 @@ put_before_libc()
 	export LD_PRELOAD=$preload${LD_PRELOAD:+:$LD_PRELOAD} WEFT_POSIX_TELL=$$
 }
 
-# run_built PROGRAM ARGS…: one that has been compiled, or a script.
+# run_built PROGRAM ARGS…: runs a compiled program, or a script.
 run_built()
 {
 	local program loader=/lib64/ld-linux-x86-64.so.2

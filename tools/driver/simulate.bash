@@ -13,7 +13,7 @@ read_number()
 	value=$2
 }
 
-# A program in which nothing calls weft_rt_run has no symbol of that name; one that was stripped has none at all.
+# A program that never calls weft_rt_run has no symbol of that name; a stripped program has no symbols at all.
 check_that_it_has_tasks()
 {
 	local symbols

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=bash disable=SC2154
 #
-# weft test, weft lab: fetch what they need, then hand over to Python.
+# weft test, weft lab: fetch the packages that they need, then hand over to Python.
 
 # shellcheck source=tools/driver/packages.bash
 . "$driver/packages.bash" || exit 70
@@ -61,7 +61,7 @@ check_test_arguments()
 	done
 }
 
-# list_parts: without CMake nobody knows each test's name.
+# list_parts: without CMake the names of single tests are unknown.
 list_parts()
 {
 	local name pattern
@@ -113,7 +113,8 @@ weft_test()
 	run_tests "${rest[@]}"
 }
 
-# What compiles activities, for the newest clang that is here. Without one their experiment is skipped, which the lab says.
+# Builds the plugin that compiles activities, for the newest clang that is installed. Without one their experiment is
+# skipped, which the lab says.
 build_activities()
 {
 	local version
@@ -135,7 +136,7 @@ weft_lab()
 	suite_arguments "$@"
 	in_sources lab lab/run.py
 	[[ " ${rest[*]} " != *' --list '* ]] || become "$(system_python)" "$root/lab/run.py" "${rest[@]}"
-	# Mistakes are told before anything is installed, built or measured.
+	# Mistakes are reported before anything is installed, built or measured.
 	if python=$(system_python); then
 		trap - INT # the lab says it
 		WEFT_SOURCE=$root "$python" "$root/lab/run.py" --check "${rest[@]}" || exit

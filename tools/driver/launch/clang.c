@@ -2,13 +2,13 @@
 /*
  * clang: `clang -###` prints the jobs that a command line stands for, a line each; they are run here.
  *
- *	clang -cc1 … -S … -o t.s -x c a.c	→	clang -cc1 … -emit-llvm … -o 0.ll -x c a.c
- *							filter_ir: 0.ll → 1.ll
- *							clang -cc1 … -S … -disable-llvm-passes … -o t.s -x ir 1.ll
- *	as … -o a.o t.s					as it is: ours, found by -B
- *	ld … -o a …					as link.c does it
+ * 	clang -cc1 … -S … -o t.s -x c a.c	→	clang -cc1 … -emit-llvm … -o 0.ll -x c a.c
+ * 							filter_ir: 0.ll → 1.ll
+ * 							clang -cc1 … -S … -disable-llvm-passes … -o t.s -x ir 1.ll
+ * 	as … -o a.o t.s					unchanged: our assembler, found by -B
+ * 	ld … -o a …					as in link.c
  *
- * Everything temporary, clang's part too, is in one directory of ours, gone afterwards.
+ * All temporary files, also clang's, are in one directory, which is removed afterwards.
  */
 #include "launch.h"
 
@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What -### would otherwise not know: that messages go to a terminal. */
+/* Adds options for a fact that -### does not know: messages go to a terminal. */
 static void add_terminal_options(struct words *w, const struct request *r)
 {
 	const char *term = getenv("TERM");
@@ -51,7 +51,8 @@ static void command_line(struct words *w, const char *command, char *const *args
 	words_add_all(w, args);
 	if (r->clash)
 		words_add(w, "-fno-stack-clash-protection");
-	/* Of the undefined-behaviour checks this one puts data before each function, where the mark is. */
+	/* Among the checks for undefined behaviour, -fsanitize=function puts data before each function, in the place
+	 * of the mark. */
 	if (r->undefined)
 		words_add(w, "-fno-sanitize=function");
 }
@@ -75,8 +76,8 @@ static char *next_quoted(char **at)
 	return word;
 }
 
-/* Prints what the compiler had to say about its options; its version and directories only under -v. Returns whether it
- * was an error: clang 16 ends with 0 then. */
+/* Prints the compiler's messages about its options; its version and directories only under -v. Returns whether
+ * there was an error, because clang 16 exits with 0 then. */
 static bool pass_on(const char *line, size_t n, bool everything)
 {
 	char *copy = text("%.*s", (int)n, line);
@@ -130,7 +131,7 @@ static const char *output(const struct words *job)
 	return i && i + 1 < job->n ? job->at[i + 1] : NULL;
 }
 
-/* The words that make the second half write again what the first has written. */
+/* Options by which the second half would write the same files as the first half again. */
 static bool writes_beside(const char *word)
 {
 	return strcmp(word, "-dependency-file") == 0 || strcmp(word, "-header-include-file") == 0 ||
@@ -138,8 +139,9 @@ static bool writes_beside(const char *word)
 }
 
 /*
- * The first half of a code generation: into IR. Blocks keep their names. A block without a name cannot be referred to
- * in text once its function is complete, but other functions may use the addresses of labels after inlining.
+ * The first half of a code generation: from the source into IR. Blocks keep their names. A block without a name cannot
+ * be referred to in text once its function is complete, but other functions may use the addresses of labels after
+ * inlining.
  */
 static struct words first_half(const struct words *job, const char *ir)
 {
@@ -209,7 +211,7 @@ static int generate_code(const struct words *job, size_t number)
 	return code;
 }
 
-/* The failure of an assembler or a linker is followed by a line of the compiler's. */
+/* If an assembler or a linker fails, a line of the compiler follows. */
 static int run_tool(const struct words *job, const char *command, const char *kind)
 {
 	const char *name = strrchr(command, '/');
@@ -231,7 +233,7 @@ static int run_job(const struct words *job, size_t number, const char *command, 
 	return run(job->at);
 }
 
-/* Removes what a failed job may have made; not /dev/null. */
+/* Removes the file that a failed job may have made; not /dev/null. */
 static void remove_output(const char *file)
 {
 	struct stat s;
@@ -243,7 +245,7 @@ static void remove_output(const char *file)
 		unlink(file);
 }
 
-/* Does the job need what a failed one should have made? */
+/* Does the job need a file that a failed job should have made? */
 static bool needs_any(const struct words *job, const struct words *missing)
 {
 	for (size_t i = 0; i < missing->n; i++)
@@ -252,7 +254,7 @@ static bool needs_any(const struct words *job, const struct words *missing)
 	return false;
 }
 
-/* As clang does, the other files are compiled even if one fails. */
+/* If a file fails, the other files are still compiled, as by clang. */
 static int run_jobs(const struct words *jobs, size_t n, const char *command, const char *kind, bool verbose)
 {
 	struct words missing = {0};
@@ -276,7 +278,7 @@ static int run_jobs(const struct words *jobs, size_t n, const char *command, con
 	return worst;
 }
 
-/* Asks clang what it would do; NULL if it refuses, after passing on why. */
+/* Asks clang for the jobs that it would run; NULL if it refuses, after passing on its message. */
 static char *ask_for_jobs(const struct words *command, int *code)
 {
 	char *name = text("%s/jobs", directory), *answer;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Which compiler is it, and what does it compile for? Its predefined macros tell; asking costs 10 to 30 ms, so that the
- * answer is kept in $XDG_CACHE_HOME/weft/compilers under a name made of the command, the file behind it, that file's
- * size and time. A build that cannot write there asks each time.
+ * Identifies a compiler and its target by its predefined macros. Asking costs 10 to 30 ms, so that the answer is kept
+ * in $XDG_CACHE_HOME/weft/compilers under a name made of the command, the file behind it, that file's size and time. A
+ * build that cannot write there asks each time.
  */
 #include "launch.h"
 
@@ -51,7 +51,7 @@ static void make_directories(char *path)
 	}
 }
 
-/* Where the answer is kept; NULL: nowhere. */
+/* The file in which the answer is kept; NULL: nowhere. */
 static char *cache_file(const char *command)
 {
 	const char *home = getenv("HOME"), *cache = getenv("XDG_CACHE_HOME");
@@ -85,7 +85,7 @@ static bool recall(const char *file, struct compiler *c)
 	return n == 4;
 }
 
-/* Written aside and moved: other compilations may be reading it. */
+/* The file is written aside and renamed, because other compilations may be reading it. */
 static void remember(char *file, const struct compiler *c)
 {
 	char *aside = text("%s.%ld", file, (long)getpid());
@@ -99,7 +99,7 @@ static void remember(char *file, const struct compiler *c)
 		unlink(aside);
 }
 
-/* What `command` prints when asked for its predefined macros; NULL if it cannot. */
+/* The output of `command` when asked for its predefined macros; NULL: it cannot print them. */
 static char *ask(const char *command)
 {
 	int fds[2], status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Sections of objects, programs and archives, by name. Files come from anywhere: every offset is checked, and what is
- * not an ELF file for 64-bit little-endian machines has no sections.
+ * Sections of objects, programs and archives, by name. Files come from anywhere: every offset is checked, and a file
+ * that is not an ELF file for 64-bit little-endian machines has no sections.
  */
 #include "launch.h"
 
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file in memory, or a member of one. */
+/* A file in memory, or a member of an archive. */
 struct image {
 	const char *data;
 	size_t size;
@@ -30,7 +30,8 @@ static bool within(struct image f, uint64_t offset, uint64_t length)
 	return offset <= f.size && length <= f.size - offset;
 }
 
-/* Its sections; none if it is not such a file. Many sections (more than 65 279) are counted in the first one. */
+/* The sections of a file; none if it is not such an ELF file. More than 65 279 sections are counted in the first
+ * section. */
 static struct table sections_of(struct image f)
 {
 	const Elf64_Ehdr *e = (const void *)f.data;
@@ -50,7 +51,7 @@ static struct table sections_of(struct image f)
 	return t;
 }
 
-/* The string at an offset in a table of strings; "" if there is none. */
+/* The string at an offset in a table of strings; "" if there is no string. */
 static const char *string_at(struct image f, const Elf64_Shdr *strings, uint64_t offset)
 {
 	const char *s = f.data + strings->sh_offset + offset;
@@ -78,7 +79,7 @@ struct member {
 
 #define ARCHIVE "!<arch>\n"
 
-/* The name of a member: a long one is an offset into the table of names, where it ends with "/\n". */
+/* The name of a member: a long name is an offset into the table of names, where it ends with "/\n". */
 static char *member_name(const char *archive, const struct member *m, struct image names)
 {
 	size_t offset = m->name[0] == '/' ? strtoul(m->name + 1, NULL, 10) : 0;
@@ -90,7 +91,7 @@ static char *member_name(const char *archive, const struct member *m, struct ima
 	return text("%s(%.*s)", archive, (int)strcspn(names.data + offset, "/"), names.data + offset);
 }
 
-/* Members are aligned to 2 bytes only: an ELF file in one is copied to be read. */
+/* Members are aligned to 2 bytes only, so an ELF file in a member is copied before it is read. */
 static void search_member(char *name, struct image f, const char *section, section_fn *found, void *arg)
 {
 	void *copy;
@@ -123,7 +124,7 @@ static void search_archive(struct image f, const char *file, const char *section
 	}
 }
 
-/* Maps a file; size 0 if it cannot, or is not a regular one. */
+/* Maps a file; size 0 if that fails, or if the file is not a regular file. */
 static struct image map(const char *file)
 {
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -161,7 +162,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Weft's own names differ with what is known of the program. */
+/* Weft's own names depend on how much of the program is known, so they are left out. */
 static void add_symbol(struct words *w, const Elf64_Sym *s, const char *name)
 {
 	if (ELF64_ST_BIND(s->st_info) != STB_LOCAL && s->st_shndx != SHN_UNDEF && !starts(name, "weft."))

@@ -2,11 +2,11 @@
 /*
  * Textual LLVM IR: variadic functions lose the attribute "split-stack".
  *
- *	define i32 @sum(i32 %0, ...) #0 {		define i32 @sum(i32 %0, ...) #2000000000 {
- *	attributes #0 = { nounwind "split-stack" }	attributes #0 = { nounwind "split-stack" }
- *							attributes #2000000000 = { nounwind }
+ * 	define i32 @sum(i32 %0, ...) #0 {		define i32 @sum(i32 %0, ...) #2000000000 {
+ * 	attributes #0 = { nounwind "split-stack" }	attributes #0 = { nounwind "split-stack" }
+ * 							attributes #2000000000 = { nounwind }
  *
- * A definition and a group of attributes are a line each; a string in one has no newline. Groups follow the
+ * A definition and a group of attributes are a line each; a string in a group has no newline. Groups follow the
  * definitions.
  */
 #include "launch.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Added to the number of a group for its copy. Far above what a module counts up to, and still an unsigned int. */
+/* Added to the number of a group for its copy. Far above a module's own numbers, and still an unsigned int. */
 #define COPY 2000000000u
 
 static const char attribute[] = " \"split-stack\"";
@@ -29,7 +29,7 @@ static char *skip(char *s)
 	return *s ? s + 1 : s;
 }
 
-/* Past the parenthesis that closes the one at s. */
+/* Returns the place after the parenthesis that closes the parenthesis at s. */
 static char *skip_parentheses(char *s)
 {
 	int depth = 0;
@@ -64,7 +64,7 @@ static char *find_group(char *s)
 	return NULL;
 }
 
-/* Groups of which a copy is needed, by number. */
+/* Groups that must be copied, by number. */
 struct groups {
 	bool *wanted;
 	size_t n;

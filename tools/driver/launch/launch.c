@@ -47,7 +47,8 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* A command in front of the compiler: a cache passes the options on. Those that compile elsewhere find another `as`. */
+/* A command in front of the compiler: a cache passes the options on. Commands that compile elsewhere find another
+ * `as`. */
 static bool is_cache(const char *command)
 {
 	const char *name = last_part(command);
@@ -58,7 +59,7 @@ static bool is_cache(const char *command)
 	return strcmp(name, "ccache") == 0 || strcmp(name, "sccache") == 0;
 }
 
-/* A cache must not give code that an earlier assembler made. */
+/* A cache must not return code that an earlier assembler made, so it depends on the assembler. */
 static void depend_on_assembler(const char *dir)
 {
 	const char *before = getenv("CCACHE_EXTRAFILES");
@@ -73,7 +74,7 @@ static _Noreturn void become(char *const *argv)
 	die(EXIT_MISSING, "there is no compiler '%s'", argv[0]);
 }
 
-/* gcc runs our --link in place of its linker. Its syntax separates words by commas. */
+/* gcc runs our --link instead of its linker. gcc's syntax separates words by commas. */
 static void wrap_linker(struct words *w, const char *kind)
 {
 	char *self = own_directory();
@@ -129,7 +130,7 @@ static int launch(const char *kind, char *const *command)
 	return clang_compile(command[words - 1], command + words, &r, kind);
 }
 
-/* In place of one of gcc's programs. */
+/* Runs in place of a program of gcc. */
 static int link_or_become(const char *kind, char *const *job)
 {
 	if (!is_linker(job[0]))

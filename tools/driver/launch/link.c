@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The link of a program. Two things are done to the linker's command line:
- *  1. --wrap=pthread_create, which compilers add for -fsplit-stack, goes.
+ *  1. --wrap=pthread_create, which compilers add for -fsplit-stack, is removed.
  *  2. Look-ahead for the whole program. An object made for it carries the compiler's assembly:
  *
- *	section .weft.assembly:  weft-assembly LENGTH ARG\037ARG…\n  LENGTH bytes
+ * 	section .weft.assembly:  weft-assembly LENGTH ARG\037ARG…\n  LENGTH bytes
  *
  *     The assembly of all of them goes through weft-as at once, which then sees every call between them; the objects
  *     made from its output are linked in their place. An object that was changed after it was made (objcopy, ld -r)
- *     would lose the change: it is told by the names that it defines, and stays as it is. So do members of archives:
- *     which of them the program takes is not known before the link.
+ *     would lose the change: it is recognised by the names that it defines, and is used unchanged. So are members
+ *     of archives, because it is not known before the link which members the program takes.
  */
 #include "launch.h"
 
@@ -18,14 +18,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* An object of the link, and what it is made of. */
+/* An object of the link, and its source text. */
 struct unit {
 	const char *object;
-	size_t argument;	/* which of the linker's */
-	size_t texts;		/* how many it carries: several if ld -r has joined objects */
-	char *assembly, *again; /* files: what it carries, and the new object */
+	size_t argument;	/* its index among the linker's arguments */
+	size_t texts;		/* how many texts it carries: several if ld -r has joined objects */
+	char *assembly, *again; /* files: the text that it carries, and the new object */
 	struct words options;	/* for the assembler */
-	const char *bound;	/* what it was compiled with: -Wa,--weft-bound=N */
+	const char *bound;	/* from -Wa,--weft-bound=N of its compilation */
 };
 
 bool is_linker(const char *program)
@@ -74,7 +74,7 @@ static void take_assembly(void *arg, const char *file, const char *bytes, size_t
 		return;
 	length = read_header(u, bytes + header, (size_t)(end - bytes) - header);
 	end++;
-	/* More than one text in a section, or less than it says. */
+	/* The section has more than one text, or less than its length says. */
 	if (length != n - (size_t)(end - bytes)) {
 		u->texts++;
 		return;
@@ -105,7 +105,7 @@ static size_t find_units(char *const *argv, struct unit **units)
 	return n;
 }
 
-/* The smallest of the bounds that they were compiled with; NULL: none says. */
+/* The smallest of the bounds in their compilations; NULL: no compilation gave a bound. */
 static const char *smallest_bound(const struct unit *units, size_t n)
 {
 	const char *least = NULL;
@@ -116,7 +116,7 @@ static const char *smallest_bound(const struct unit *units, size_t n)
 	return least;
 }
 
-/* weft-as sees them all, and writes each changed, over what it was, into the directory `changed`. */
+/* Runs weft-as on all units; it writes each changed text, under its old name, into the directory `changed`. */
 static int transform(const struct unit *units, size_t n, const char *changed)
 {
 	const char *bound = smallest_bound(units, n);
@@ -149,7 +149,7 @@ static int assemble(const struct unit *u, const char *changed)
 	return run(w.at);
 }
 
-/* Is the new object what the old one was made from? */
+/* Does the new object define the same names as the old object? */
 static bool same_names(const struct unit *u)
 {
 	char *before = defined_symbols(u->object), *after = defined_symbols(u->again);
@@ -157,7 +157,8 @@ static bool same_names(const struct unit *u)
 	return before && after && strcmp(before, after) == 0;
 }
 
-/* All of them, together. Returns an exit code; *strangers: how many turned out to have been changed since. */
+/* Makes all units again, together. Returns an exit code; *strangers: the number of objects that were changed since
+ * they were made. */
 static int make_again(struct unit *units, size_t n, const char *changed, size_t *strangers)
 {
 	int code = transform(units, n, changed);
@@ -184,7 +185,7 @@ static size_t count(const struct unit *units, size_t n)
 	return left;
 }
 
-/* Replaces objects in the linker's arguments. One alone was seen whole already. */
+/* Replaces objects in the linker's arguments. A single object has already been seen whole. */
 static int look_ahead(struct words *w)
 {
 	char *changed;

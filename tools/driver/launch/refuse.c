@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What cannot be instrumented: told in one line that names it and says what to do. A later option that takes an
- * earlier one back (-flto … -fno-lto) counts.
+ * Code that cannot be instrumented is refused in one line that names the option and the remedy. A later option that
+ * cancels an earlier option (-flto … -fno-lto) counts.
  */
 #include "launch.h"
 
@@ -9,8 +9,8 @@
 
 struct refusal {
 	const char *option; /* ends in '*': any continuation */
-	const char *undo;   /* the option that takes it back, if there is one */
-	const char *but;    /* not if the option ends so */
+	const char *undo;   /* the option that cancels it, if any */
+	const char *but;    /* not refused if the option ends with this */
 	const char *why;
 };
 
@@ -62,7 +62,7 @@ static const struct refusal refusals[] = {
      "unwind tables made by the compiler do not know what Weft's assembler adds: leave it out"},
 };
 
-/* Sanitizers that only add calls, or nothing, to a function's code. All others replace stacks, or entries. */
+/* Sanitizers that only add calls, or nothing, to a function's code. All other sanitizers replace stacks or entries. */
 static const char *const sanitizers[] = {
     "undefined",
     "alignment",
@@ -100,7 +100,7 @@ static bool matches(const char *pattern, const char *word)
 	return n && pattern[n - 1] == '*' ? strncmp(pattern, word, n - 1) == 0 : strcmp(pattern, word) == 0;
 }
 
-/* What has been asked for and not taken back. */
+/* The refused options that were given and not cancelled. */
 struct found {
 	const char *refusal[sizeof refusals / sizeof *refusals]; /* the option as it was written */
 	char *sanitizer;

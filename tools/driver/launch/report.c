@@ -40,7 +40,7 @@ static void add_unit(struct sum *s, const char *line)
 	s->bound = bound > s->bound ? bound : s->bound;
 }
 
-/* The reason is what follows the last colon. */
+/* The reason follows the last colon. */
 static void add_checkpoint(struct sum *s, const char *line)
 {
 	const char *name = strrchr(line, ':');

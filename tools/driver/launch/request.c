@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Reading a compiler's command line, as far as needed to know what it will do. */
+/* Reads a compiler's command line, as far as needed to know its work. */
 #include "launch.h"
 
 #include <string.h>
@@ -11,14 +11,14 @@ static const char *const with_argument[] = {
 #undef OPTION
 };
 
-/* Nothing comes out of these that an assembler would see. */
+/* With these options no output reaches an assembler. */
 static const char *const no_code[] = {
     "-E",	    "-M",	    "-MM",	  "-fsyntax-only",	 "--preprocess",  "--dependencies", "--analyze",
     "-emit-ast",    "-emit-llvm",   "-###",	  "--user-dependencies", "--precompile",  "--version",	    "--help",
     "-dumpversion", "-dumpmachine", "-dumpspecs", "-dumpfullversion",	 "--target-help",
 };
 
-/* What ends before a program is linked. */
+/* With these options no program is linked. */
 static const char *const no_link[] = {"-c", "-S", "-r", "--compile", "--assemble", "--relocatable", "-Wl,-r"};
 
 static const char *const code_endings[] = {
@@ -41,7 +41,7 @@ int option_length(char *const *at)
 	return IN_LIST(with_argument, at[0]) && at[1] ? 2 : 1;
 }
 
-/* Does a file become code? By `language` if one was given by -x, else by the end of its name. */
+/* Does a file become code? By `language` if -x gave a language, else by the end of its name. */
 static bool becomes_code(const char *file, const char *language)
 {
 	if (language)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Running what a compiler would have run, with one directory for everything temporary. */
+/* Runs the programs that a compiler would have run, with one directory for all temporary files. */
 #include "launch.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 char directory[PATH_MAX];
 static volatile sig_atomic_t child, caught;
 
-/* A build ends us, not what we run: pass it on, and clean up when the job is gone. */
+/* A build signals this process, not its job: pass the signal on, and clean up when the job has ended. */
 static void on_signal(int signal)
 {
 	caught = signal;
@@ -91,7 +91,7 @@ static void start(char *const *argv, int fd)
 	_exit(127);
 }
 
-/* The exit code of the child; a signal of ours or its own counts as the end of everything. */
+/* The exit code of the child. A signal to this process or to the child ends everything. */
 static int await(const char *what)
 {
 	int status;
