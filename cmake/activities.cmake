@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# What clang loads to compile activities: for each LLVM of WEFT_LLVM_VERSIONS whose headers are there, weft_activities_VERSION is
-# libweft-activities-VERSION.so. LLVM's interface for plugins changes with each version, so a plugin serves the clang of its own
-# version only. Without any LLVM everything else is built all the same. Sets weft_activities_versions, the newest first.
+# The plugins that clang loads to compile activities: for each LLVM of WEFT_LLVM_VERSIONS whose headers are there,
+# weft_activities_VERSION is libweft-activities-VERSION.so. LLVM's interface for plugins changes with each version, so a
+# plugin serves the clang of its own version only. Without any LLVM all other targets are still built. Sets
+# weft_activities_versions, the newest first.
 include_guard(GLOBAL)
 
 set(WEFT_LLVM_VERSIONS 22 21 20 19 CACHE STRING "LLVM versions whose clang shall compile activities, if they are installed")
 
-# llvm_includes(VERSION OUT): where the headers are; empty if they are not.
+# llvm_includes(VERSION OUT): the directory of the headers; empty if there is none.
 function(weft_llvm_includes version out)
 	find_program(WEFT_LLVM_CONFIG_${version} NAMES llvm-config-${version} llvm-config${version} PATHS /usr/lib/llvm-${version}/bin)
 	mark_as_advanced(WEFT_LLVM_CONFIG_${version})
 	set(${out} "" PARENT_SCOPE)
-	# `weft` unpacks the headers there where no package is installed.
+	# `weft` unpacks the headers there if no package is installed.
 	set(unpacked ${PROJECT_SOURCE_DIR}/build/packages/llvm-${version}/usr/lib/llvm-${version})
 	if(EXISTS ${unpacked}/include/llvm/Passes/PassBuilder.h)
 		set(${out} ${unpacked}/include PARENT_SCOPE)
@@ -22,13 +23,14 @@ function(weft_llvm_includes version out)
 		return()
 	endif()
 	execute_process(COMMAND ${WEFT_LLVM_CONFIG_${version}} --includedir OUTPUT_VARIABLE includes OUTPUT_STRIP_TRAILING_WHITESPACE)
-	# llvm-config comes without the headers, too.
+	# llvm-config may be installed without the headers.
 	if(EXISTS ${includes}/llvm/Passes/PassBuilder.h)
 		set(${out} ${includes} PARENT_SCOPE)
 	endif()
 endfunction()
 
-# They run in the compiler: built with LLVM's own choices, and without what is asked for the library (debugging, sanitizers).
+# Plugins run in the compiler, so they are built with LLVM's own options, and without the options for the library
+# (debugging, sanitizers).
 function(weft_compiler_plugin name version includes)
 	add_library(${name} MODULE ${ARGN})
 	set(rtti YES)
@@ -76,7 +78,7 @@ foreach(version IN LISTS weft_versions)
 		enable_language(CXX)
 		weft_compiler_plugin(weft_activities_${version} ${version} ${weft_includes} ${weft_activities_sources})
 		set_target_properties(weft_activities_${version} PROPERTIES OUTPUT_NAME weft-activities-${version})
-		# What looks at the source's blocks needs clang's own headers, too.
+		# The plugin that checks the source's blocks needs clang's own headers, too.
 		if(EXISTS ${weft_includes}/clang/Frontend/FrontendPluginRegistry.h)
 			weft_compiler_plugin(weft_check_activities_${version} ${version} ${weft_includes}
 					     ${PROJECT_SOURCE_DIR}/tools/activities/check/check.cpp)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# weft_for_processor(LIST PROCESSOR): keep of these sources those that the processor runs (docs/architectures.md). Linked stacks and
-# activities exist on x86-64 only.
+# weft_for_processor(LIST PROCESSOR): removes the sources that the processor does not run (docs/architectures.md).
+# Linked stacks and activities exist on x86-64 only.
 include_guard(GLOBAL)
 
 function(weft_for_processor list processor)

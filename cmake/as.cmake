@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# weft_as: the assembler of instrumented code. What it is called by decides what it does: tools/as/README.md.
+# weft_as: the assembler of instrumented code. The name of its directory selects the instrumentation:
+# tools/as/README.md.
 include_guard(GLOBAL)
 
 file(GLOB weft_as_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/as/*.c)

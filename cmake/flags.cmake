@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# weft_warnings: for every source of ours.
-# weft_code: how the library is compiled. weft_definitions: what it is told.
+# weft_warnings: for every source file of the project. weft_code: how the library is compiled. weft_definitions: its
+# macros.
 set(weft_warnings
     -Wall
     -Wextra
@@ -13,11 +13,11 @@ set(weft_warnings
     -Wundef
     -Wvla
     -Wwrite-strings)
-# Assembly files pass through the same compiler driver, which would complain about flags that mean C.
+# Assembly files pass through the same compiler driver, which would complain about flags for C.
 list(TRANSFORM weft_warnings REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:C>:\\1>")
 
-# A call within the library goes straight to its target; the dynamic symbol table does not come into it. Each function
-# is in a section of its own: a program linked with -Wl,--gc-sections has only those that it can reach.
+# A call within the library goes straight to its target, without the dynamic symbol table. Each function is in a section
+# of its own: a program linked with -Wl,--gc-sections has only the functions that it can reach.
 set(weft_code $<$<COMPILE_LANGUAGE:C>:-fno-semantic-interposition>)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^riscv")
 	list(APPEND weft_code $<$<COMPILE_LANGUAGE:C>:-fasynchronous-unwind-tables>) # elsewhere compilers write them unasked
@@ -45,7 +45,7 @@ include(CheckIncludeFile)
 function(weft_optional name header package purpose)
 	set(WEFT_WITH_${name} AUTO CACHE STRING "${purpose}: ON, OFF or AUTO")
 	set_property(CACHE WEFT_WITH_${name} PROPERTY STRINGS AUTO ON OFF)
-	# By the compiler: one for another C library does not find every header that is installed.
+	# Checked by the compiler: a compiler for another C library does not find every installed header.
 	if(NOT WEFT_FOUND_${name})
 		unset(WEFT_FOUND_${name} CACHE)
 	endif()
@@ -77,7 +77,7 @@ foreach(name LIBURING CARES OPENSSL NGHTTP2 SDT)
 	endif()
 endforeach()
 
-# Library and programs alike: a sanitizer sees only what it was compiled into.
+# For library and programs alike: a sanitizer sees only code that was compiled with it.
 if(WEFT_SANITIZE)
 	add_compile_options(-fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)
 	add_link_options(-fsanitize=${WEFT_SANITIZE})

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# libweft-http: HTTP for tasks, if llhttp 9 is here: the system's own (Debian 13: libllhttp-dev), or the sources that `./weft test`
-# fetches to build/packages/llhttp. Sets WEFT_HAS_HTTP; weft_llhttp_sources and weft_llhttp_include say what is compiled.
+# libweft-http: HTTP for tasks, if llhttp 9 is found: the system's own (Debian 13: libllhttp-dev), or the sources that
+# `./weft test` fetches to build/packages/llhttp. Sets WEFT_HAS_HTTP; weft_llhttp_sources and weft_llhttp_include say
+# which files are compiled.
 set(WEFT_WITH_HTTP AUTO CACHE STRING "HTTP, by llhttp: ON, OFF or AUTO")
 set_property(CACHE WEFT_WITH_HTTP PROPERTY STRINGS AUTO ON OFF)
 set(WEFT_LLHTTP ${PROJECT_SOURCE_DIR}/build/packages/llhttp CACHE PATH "A directory with llhttp's include and src, if the system has none")
@@ -36,7 +37,7 @@ else()
 	message(STATUS "HTTP, by llhttp: OFF, because llhttp 9 is not here: install libllhttp-dev (Debian 13), or let './weft run examples/hello.c' "
 		       "fetch its sources, and configure again")
 endif()
-# Libraries that are built only if what they need is here: always a target.
+# The target for libraries that are built only if their dependencies are found. It always exists.
 add_custom_target(weft_optional)
 if(NOT WEFT_HAS_HTTP)
 	return()
@@ -63,14 +64,14 @@ function(weft_add_http target file)
 	add_library(${target} STATIC EXCLUDE_FROM_ALL ${weft_http_sources} ${weft_llhttp_objects})
 	target_include_directories(${target} PRIVATE src)
 	target_include_directories(${target} SYSTEM PRIVATE ${weft_llhttp_include})
-	# A C++ handler's exception passes through this code, which has a connection to close then.
+	# A C++ handler's exception passes through this code, which must close a connection then.
 	target_compile_options(${target} PRIVATE ${weft_warnings} ${weft_http_code} -fexceptions)
 	set_target_properties(${target} PROPERTIES OUTPUT_NAME ${file} POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden C_STANDARD 11
 						   C_EXTENSIONS ON)
 	target_link_libraries(${target} PUBLIC weft_rt ${weft_llhttp_library})
 	if(ARGN)
 		weft_instrument(${target} ${ARGN})
-		# Functions that are inlined make the frames of those that wait larger.
+		# Inlined functions make the frames of waiting functions larger.
 		target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O2>)
 	endif()
 endfunction()

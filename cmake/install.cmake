@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# What `cmake --install` copies. The result may be moved: everything in it finds the rest relative to itself.
+# The files that `cmake --install` copies. The result may be moved: each file finds the other files by relative paths.
 #
-# Components, for packages: weft-runtime, the shared libraries; weft-development, headers, static libraries, the CMake package and
-# pkg-config (it needs weft-runtime); weft-tools, the command and what it calls (it needs weft-development); weft-documentation.
+# Components, for packages: weft-runtime, the shared libraries; weft-development, headers, static libraries, the CMake
+# package and pkg-config (it needs weft-runtime); weft-tools, the command and the programs that it calls (it needs
+# weft-development); weft-documentation.
 include(CMakePackageConfigHelpers)
 
 set(weft_share ${CMAKE_INSTALL_DATADIR}/weft)
@@ -37,8 +38,9 @@ write_basic_package_version_file(weftConfigVersion.cmake COMPATIBILITY SameMinor
 install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake cmake/stack.cmake
 		cmake/target_activities.cmake DESTINATION ${weft_package})
 
-# pkg-config: weft (the shared library where there is one), weft-static; weft-rt, weft-rt-static: that and tasks; weft-posix: what
-# stands before libc, to be linked beside one of them; weft-activity, weft-activity-static: tasks and activities.
+# pkg-config: weft (the shared library, if it exists), weft-static; weft-rt, weft-rt-static: weft and tasks;
+# weft-posix: interposes libc, to be linked beside one of these libraries; weft-activity, weft-activity-static: tasks
+# and activities.
 function(weft_relative_path from to result)
 	cmake_path(RELATIVE_PATH to BASE_DIRECTORY "${from}" OUTPUT_VARIABLE relative)
 	set(${result} "${relative}" PARENT_SCOPE)
@@ -57,7 +59,7 @@ foreach(package IN LISTS weft_pc_packages)
 	endif()
 	if(package STREQUAL weft-posix)
 		set(weft_pc_library "-Wl,-u,weft__posix_begin -Wl,--push-state,--no-as-needed -lweft-posix -Wl,--pop-state")
-	elseif(package STREQUAL weft-http) # static alone: it stands on the static libraries
+	elseif(package STREQUAL weft-http) # only static: it uses the static libraries
 		set(weft_pc_library -l:libweft-http.a)
 		set(weft_pc_requires weft-rt-static)
 	elseif(package MATCHES rt)
@@ -70,14 +72,14 @@ foreach(package IN LISTS weft_pc_packages)
 endforeach()
 configure_file(cmake/weft-compat.pc.in weft-compat.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/weft-compat.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-# weft-segmented, weft-mmu, weft-lookahead: the flags that make such code.
+# weft-segmented, weft-mmu, weft-lookahead: the flags for such code.
 foreach(kind ${weft_instrumentations})
 	configure_file(cmake/weft-instrumented.pc.in weft-${kind}.pc @ONLY)
 	install(FILES ${PROJECT_BINARY_DIR}/weft-${kind}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME weft-tools)
-# weft-activities-VERSION: what that clang needs to compile activities.
+# weft-activities-VERSION: the flags for that clang to compile activities.
 foreach(version IN LISTS weft_activities_versions)
 	configure_file(cmake/weft-activities.pc.in weft-activities-${version}.pc @ONLY)
 	install(FILES ${PROJECT_BINARY_DIR}/weft-activities-${version}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
@@ -87,7 +89,7 @@ foreach(version IN LISTS weft_activities_versions)
 	endif()
 endforeach()
 
-# What makes instrumented code. An `as` in a directory of its kind, for compilers to find by -B.
+# The tools for instrumented code. Each kind has an `as` in a directory, which compilers find by -B.
 install(TARGETS weft_launch weft_as RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft)
 foreach(kind ${weft_instrumentations})
 	install(DIRECTORY ${weft_libexec}/${kind} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft)
@@ -102,7 +104,7 @@ list(APPEND CMAKE_INSTALL_MANIFEST_FILES \${link})"
 		COMPONENT ${component})
 endfunction()
 
-# The command: the same script, told where its parts went.
+# The command: the same script, with the installed paths of its parts.
 weft_relative_path(${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/weft weft_bin_to_share)
 weft_relative_path(${CMAKE_INSTALL_FULL_DATADIR}/weft ${CMAKE_INSTALL_FULL_LIBDIR} weft_share_to_lib)
 weft_relative_path(${CMAKE_INSTALL_FULL_DATADIR}/weft ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_share_to_include)
@@ -112,7 +114,7 @@ string(REPLACE "installed_share=''" "installed_share='${weft_bin_to_share}'" wef
 file(WRITE ${PROJECT_BINARY_DIR}/command/weft "${weft_command}")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS weft)
 file(CONFIGURE OUTPUT command/layout.bash CONTENT [[# SPDX-License-Identifier: MIT OR Apache-2.0
-# Where things are, seen from this file; written by the installation.
+# The paths of the parts, relative to this file; written by the installation.
 layout_lib='@weft_share_to_lib@'
 layout_include='@weft_share_to_include@'
 layout_libexec='@weft_share_to_libexec@'
@@ -124,12 +126,12 @@ install(DIRECTORY tools/driver DESTINATION ${weft_share} PATTERN launch EXCLUDE 
 install(FILES tools/driver/completion/weft DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES tools/driver/completion/_weft DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES tools/gdb/weft.py DESTINATION ${weft_share}/gdb)
-# One word each, for builds that want CC and CXX to be one word.
+# Aliases of one word, for builds that need CC and CXX to be one word.
 foreach(alias weft-cc weft-c++)
 	weft_install_link(weft ${CMAKE_INSTALL_BINDIR}/${alias} weft-tools)
 endforeach()
 
-# What is to be read, where its links lead somewhere.
+# Documents, in places where their links resolve.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME weft-documentation)
 install(FILES LICENSE-MIT LICENSE-APACHE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md TYPE DOC)
 install(DIRECTORY docs examples TYPE DOC)
@@ -140,25 +142,8 @@ endif()
 weft_relative_path(${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_doc_to_include)
 weft_install_link(${weft_doc_to_include} ${CMAKE_INSTALL_DOCDIR}/include weft-documentation)
 
-# Man pages, made from the headers and from the command's help. They need Python.
-find_package(Python3 COMPONENTS Interpreter QUIET)
-if(Python3_FOUND)
-	file(GLOB weft_documented CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/weft/*.h)
-	set(weft_man ${PROJECT_BINARY_DIR}/man)
-	add_custom_command(
-		OUTPUT ${weft_man}/man1/weft.1
-		COMMAND ${CMAKE_COMMAND} -E rm -rf ${weft_man}
-		COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/reference man ${weft_man}
-		DEPENDS ${weft_documented} tools/reference tools/driver/help.bash
-		COMMENT "Making man pages"
-		VERBATIM)
-	add_custom_target(weft_man ALL DEPENDS ${weft_man}/man1/weft.1)
-	install(DIRECTORY ${weft_man}/ DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL)
-else()
-	message(STATUS "No man pages will be installed: they are made by Python 3, which is missing.")
-endif()
-
-# The dynamic linker does not look where packages are not put, or only after ldconfig. Packages (DESTDIR) see to that.
+# The dynamic linker finds a library outside the packages' directories only after ldconfig, or not at all. Packages
+# (DESTDIR) handle this.
 install(CODE "if(\"\$ENV{DESTDIR}\" STREQUAL \"\")
 	cmake_path(APPEND where \${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_LIBDIR})
 	message(STATUS \"For programs that use libweft.so: run ldconfig (as root) if it knows \${where}, \"

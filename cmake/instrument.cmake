@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# What makes instrumented code: weft-launch, which stands before compilers, and a directory for each kind of
-# instrumentation with an `as` in it, for compilers to find by -B. The assembler knows its kind by that directory.
+# The tools for instrumented code: weft-launch, which runs compilers, and a directory for each kind of instrumentation
+# with an `as` in it, which compilers find by -B. The assembler knows its kind by that directory.
 set(weft_libexec ${PROJECT_BINARY_DIR}/libexec/weft)
 set(weft_instrumentations segmented mmu lookahead)
 
@@ -16,7 +16,7 @@ set_target_properties(
 		   C_STANDARD 11
 		   C_EXTENSIONS ON)
 
-# They run at the compiler's side: a sanitizer asked for the library has nothing to do here.
+# These tools run beside the compiler, so a sanitizer for the library is not applied to them.
 set(weft_tools weft_launch weft_as)
 set_target_properties(weft_as PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${weft_libexec})
 if(WEFT_SANITIZE)
@@ -32,7 +32,7 @@ foreach(kind ${weft_instrumentations})
 endforeach()
 add_custom_target(weft_instrumentation DEPENDS ${weft_tools})
 
-# weft_target_stack, for those who build Weft as a part of their project.
+# For weft_target_stack in projects that build Weft as a part of themselves.
 set_property(GLOBAL PROPERTY weft_libexec ${weft_libexec})
 file(STRINGS ${PROJECT_SOURCE_DIR}/include/weft/internal/policies.def weft_policy_names REGEX "^WEFT__POLICY")
 list(TRANSFORM weft_policy_names REPLACE "^[^,]*, ([a-z]+), .*" "\\1")

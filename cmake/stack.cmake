@@ -2,13 +2,13 @@
 #
 # weft_target_stack(TARGET POLICY[:SIZE] [INSTRUMENT KIND])
 #
-# How the stacks of TARGET's code are stored. Its C and C++ sources are compiled for the policy (segmented, heap, mmu,
-# lookahead; the others need nothing), whatever the compiler: gcc or clang. An executable also gets the policy for its
-# default, and Weft if it does not link it already; of a library only the code is compiled for it. INSTRUMENT segmented,
-# mmu or lookahead compiles for that, and leaves the default to POLICY, which may be a contiguous one.
+# Sets how the stacks of TARGET's code are stored. Its C and C++ sources are compiled for the policy (segmented, heap,
+# mmu, lookahead; other policies need no flags), by gcc or clang. An executable also gets the policy as its default, and
+# links Weft if it does not do so already; for a library only the code is compiled. INSTRUMENT segmented, mmu or
+# lookahead selects that instrumentation, and POLICY is only the default, which may be a contiguous policy.
 #
-# The global property weft_libexec says where weft-launch and the assemblers are, weft_policy_names lists the policies; the file that
-# includes this one sets them.
+# The global property weft_libexec says where weft-launch and the assemblers are, weft_policy_names lists the policies;
+# the file that includes this one sets them.
 
 # The instrumentation that a policy needs: segmented, mmu, lookahead or nothing.
 function(weft_needed_instrumentation policy result)
@@ -34,7 +34,7 @@ function(weft_policy_source target stack)
 	endif()
 	file(CONFIGURE OUTPUT ${source} CONTENT "${content}" @ONLY)
 	target_sources(${target} PRIVATE ${source})
-	# Not part of what the project checks or merges.
+	# The file is excluded from the project's checks and unity builds.
 	set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_LINTING ON COMPILE_OPTIONS -w)
 endfunction()
 
@@ -104,7 +104,7 @@ function(weft_target_stack target stack)
 	cmake_language(EVAL CODE "cmake_language(DEFER CALL weft_link_once [[${target}]])")
 endfunction()
 
-# Put weft-launch before the compiler, and before what already is there (ccache).
+# Puts weft-launch before the compiler, and before an existing launcher (ccache).
 function(weft_instrument target kind)
 	if(NOT kind MATCHES "^(segmented|mmu|lookahead)$")
 		message(FATAL_ERROR "weft_target_stack: unknown instrumentation '${kind}': there are segmented, mmu, lookahead")
@@ -121,7 +121,7 @@ function(weft_instrument target kind)
 		endif()
 		set_target_properties(${target} PROPERTIES ${language}_COMPILER_LAUNCHER "${launcher}")
 	endforeach()
-	# In Weft's own tree they are built first.
+	# In Weft's own tree these tools are built first.
 	if(TARGET weft_instrumentation)
 		add_dependencies(${target} weft_instrumentation)
 	endif()

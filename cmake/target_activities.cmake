@@ -2,11 +2,12 @@
 #
 # weft_target_activities(TARGET)
 #
-# TARGET's C and C++ sources are compiled as `weft cc --activities` does: functions may yield, <weft/activity.h> works. The compiler
-# must be clang 19 to 22, and Weft have been built with LLVM's headers of that version. An executable is linked with weft::activity
-# (or weft::activity_shared if it has a shared library of Weft) unless it names one of them itself.
+# TARGET's C and C++ sources are compiled as `weft cc --activities` does: functions may yield, <weft/activity.h> works.
+# The compiler must be clang 19 to 22, and Weft have been built with LLVM's headers of that version. An executable is
+# linked with weft::activity (or weft::activity_shared if it has a shared library of Weft) unless it already links
+# either library.
 #
-# The global property weft_libexec says where the plugins are; who includes this sets it.
+# The global property weft_libexec says where the plugins are; the including file sets it.
 
 # At the end of the directory, when the target's libraries are known: two copies of Weft in a program know nothing of each other.
 function(weft_link_activities target)

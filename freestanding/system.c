@@ -2,9 +2,9 @@
 /*
  * This file stands in for the pool, the arena, the operating system and the unwinder: see weft/freestanding.h.
  *
- * A thread's record is a thread-local variable, with one bin that is always empty. So each creation comes to
- * weft__slot_take_slow, and each end to weft__slot_give: here they take from and give to one array. A free stack holds
- * the address of the next one in its first bytes; those that never were in use are not touched.
+ * A thread's record is a thread-local variable, with one bin that is always empty. So each creation calls
+ * weft__slot_take_slow, and each end calls weft__slot_give; both use one array. A free stack holds the address of the
+ * next free stack in its first bytes; stacks that were never used are not touched.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ struct idle {
 };
 
 static struct {
-	char *start, *fresh, *end; /* fresh: from here on none was ever in use */
-	size_t bytes;		   /* of each stack */
+	char *start, *fresh, *end; /* fresh: from here on no stack was ever in use */
+	size_t bytes;		   /* the size of each stack */
 	struct idle *idle;
 	size_t live, left;
 } array;
@@ -132,7 +132,7 @@ struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *error)
 	return slot;
 }
 
-/* Not when the hand is given back: there is no hand. */
+/* No slot comes from a thread's hand, because the hand is never filled. */
 void weft__slot_give(struct weft__slot *slot)
 {
 	char *memory = weft__callers_of(slot)->memory;
@@ -165,7 +165,7 @@ uint64_t weft__more_ids(void)
 	static _Atomic uint64_t ids;
 	struct weft__hand *hand = &weft__tls_hand;
 
-	/* Relaxed: a number. */
+	/* Relaxed: only the number matters. */
 	hand->next_id = atomic_fetch_add_explicit(&ids, 256, memory_order_relaxed) + 1;
 	hand->last_id = hand->next_id + 256;
 	return hand->next_id++;
@@ -234,7 +234,7 @@ int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 	return 0;
 }
 
-/* Sizes are weft_use_memory's. */
+/* weft_use_memory defines the sizes. */
 unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 {
 	(void)size;
@@ -263,7 +263,7 @@ size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *s
 	return 0;
 }
 
-/* ---- what the operating system would do ------------------------------------------------------------------------- */
+/* ---- in place of the operating system --------------------------------------------------------------------------- */
 
 struct weft__slot *weft__arena_find(const void *address)
 {
@@ -282,7 +282,7 @@ const char *weft__arena_open(void)
 	return NULL;
 }
 
-/* A guard cannot be. */
+/* Guards are not possible. */
 int weft__os_protect(void *start, size_t bytes, bool accessible)
 {
 	(void)start;
@@ -297,7 +297,7 @@ void weft__os_reopen(void *start, size_t bytes)
 	(void)bytes;
 }
 
-/* Nothing can be read without the danger of a fault: so storage is never seen to be in use. */
+/* No address can be read without a possible fault, so storage is never seen to be in use. */
 size_t weft__os_read(void *to, const void *from, size_t bytes)
 {
 	(void)to;
@@ -306,7 +306,7 @@ size_t weft__os_read(void *to, const void *from, size_t bytes)
 	return 0;
 }
 
-/* No earlier process can have left anything. */
+/* No earlier process can have left data. */
 uint64_t weft__os_cookie(void)
 {
 	return 0x574546544d454d31;
@@ -327,7 +327,7 @@ void weft__note_site(weft_coro_t *k)
 	(void)k;
 }
 
-/* ---- blocks: an end that takes a payload along, and what tail clauses leave to be done -------------------------- */
+/* ---- blocks: for an end with a payload, and for the work that tail clauses leave -------------------------------- */
 
 enum { BLOCKS = 16, BLOCK_BYTES = 640 };
 static struct {
@@ -374,7 +374,7 @@ void weft__buffer_give_slow(struct weft__thread *thread, void *buffer, unsigned 
 	weft__block_to_program(buffer);
 }
 
-/* ---- exceptions: there are none but the ends of coroutines ------------------------------------------------------ */
+/* ---- exceptions: only the ends of coroutines -------------------------------------------------------------------- */
 
 void weft__raise(void *exception)
 {

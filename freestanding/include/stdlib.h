@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* In place of the C library's. What is allocated is small, and for a short time: system.c has some blocks for that. */
+/* In place of the C library's. Allocations are small and short: system.c has some blocks for them. */
 #ifndef WEFT_FREESTANDING_STDLIB_H
 #define WEFT_FREESTANDING_STDLIB_H
 

@@ -6,7 +6,7 @@
 #include <weft/freestanding.h>
 
 enum { STDERR_FILENO = 2 };
-/* The one system call that the core's sources make: a line that is written. */
+/* The only system call that the core's sources make: it writes a line. */
 #define syscall(number, descriptor, text, length) (weft_say(text, length), (long)(length))
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* In place of src/internal/signal_safe_lock.h: the core has one lock for dlopen and weft_set_default beside threads,
- * and one for the program's array. */
+/* In place of src/internal/signal_safe_lock.h: the core has a lock for dlopen and weft_set_default beside threads,
+ * and a lock for the program's array. */
 #ifndef WEFT_FREESTANDING_ONCE_H
 #define WEFT_FREESTANDING_ONCE_H
 
