@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Commands for gdb: what is parked, and in which calls.
+"""Commands for gdb: parked activities and coroutines, and their calls.
 
     source weft.py                  (or gdb -x weft.py …)
-    weft activities                 the activities of the selected thread's group: what each does, and in which function
-    weft activity N [COMMAND]       COMMAND as if activity N stood where it goes on; backtrace if there is none
-    weft coroutine K [COMMAND]      the same for a suspended coroutine; K: an expression of type weft_coro_t *
+    weft activities                 the activities of the selected thread's group: state, and current function
+    weft activity N [COMMAND]       COMMAND as if activity N had resumed; without COMMAND: backtrace
+    weft coroutine K [COMMAND]      COMMAND as if coroutine K, which is suspended, had resumed; K: an expression of type weft_coro_t *
 
-COMMAND may be any that looks: "backtrace full", "frame apply all info locals", "up 2". It can use frames and variables,
+COMMAND may be any command that only looks: "backtrace full", "frame apply all info locals", "up 2". It can use frames and variables,
 but it must not let the program run.
 
-Parked frames of an activity lie in a block of the heap. For COMMAND they are put where they belong on the group's stack, and registers are
-set; afterwards all is as it was. In a core file nothing can be changed: there a copy of the file is, which gdb reads meanwhile.
+Parked frames of an activity are in a heap block. For COMMAND they are copied to their place on the group's stack, and registers are set;
+afterwards memory and registers are restored. A core file cannot be changed: gdb reads a changed copy of it meanwhile.
 """
 import os
 import re
@@ -20,13 +20,13 @@ import tempfile
 
 import gdb
 
-# Of src/activity/activity.h. Those that are not here have ended.
+# The states of src/activity/activity.h. An activity in another state has ended.
 STATES = {"WEFT__A_NEW": "is not activated", "WEFT__A_READY": "is ready", "WEFT__A_RUNNING": "runs", "WEFT__FOR_SEM": "waits for a semaphore",
           "WEFT__FOR_END": "waits for an end", "WEFT__FOR_TIME": "waits for a time", "WEFT__FOR_WAKER": "waits for a waker",
           "WEFT__FOR_MAIL": "waits for mail", "WEFT__FOR_CALL": "waits for a call"}
 HAVE_NO_FRAMES = (None, "WEFT__A_NEW")
 REGISTERS = ("rsp", "rip", "rbp", "rbx")
-# As struct user_regs_struct has them, which core files hold.
+# The order of struct user_regs_struct, which core files hold.
 SAVED = ("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi", "orig_rax", "rip", "cs",
          "eflags", "rsp")
 
@@ -43,7 +43,7 @@ def evaluate(text):
 
 
 class Live:
-    """The memory and the registers of the selected thread are changed, and restored."""
+    """Changes the memory and the registers of the selected thread, and restores them."""
 
     def __init__(self, where, frames, registers):
         self.where, self.frames, self.registers = where, frames, registers
@@ -68,7 +68,7 @@ class Live:
 
 
 class Core:
-    """gdb reads a copy of the core file, in which they are changed."""
+    """Makes gdb read a copy of the core file, in which memory and registers are changed."""
 
     def __init__(self, path, where, frames, registers):
         self.path, self.where, self.frames, self.registers = path, where, frames, registers
@@ -125,7 +125,7 @@ class Core:
 
 
 def core_file():
-    """What gdb reads in place of a process, or None."""
+    """The core file that gdb reads in place of a process, or None."""
     said = re.search(r"^Local core dump file:\n\s*`(.*)', file type", gdb.execute("info target", to_string=True), re.M)
     return said and said[1]
 
@@ -142,7 +142,7 @@ class Activity:
         self.does = STATES.get(self.state, "has ended")
 
     def stands(self):
-        """Where its frames belong, the frames, and the registers with which it goes on."""
+        """The address of its frames on the stack, the frames, and the registers with which it resumes."""
         frames, size = int(self.at["frames"]), int(self.at["size"]) * 16
         base = int(self.group["base"])
         if self.group["stackful"]:
@@ -155,12 +155,12 @@ class Activity:
             deep = self.at["frames"].cast(gdb.lookup_type("struct weft__deep").pointer())
             sp, held = int(deep["sp"]), window(deep, base)
             low = base - len(held)
-        # At sp lie rbp and where it goes on: in a stack of its own they are there, in the window they will be.
+        # rbp and the return address are at sp: in a stack of its own now, in the window after the copy.
         rbp, rip = (word(sp), word(sp + 8)) if not low <= sp < base else struct.unpack_from("<QQ", held, sp - low)
         return low, held, {"rsp": sp + 16, "rip": rip, "rbp": rbp}
 
     def function(self):
-        """The one that waits; not the library's, on whose behalf it does."""
+        """The name of the waiting function of the program, not of the library's function that it called."""
         where, frames, registers = self.stands()
         if self.group["stackful"] and not core_file():
             with Live(where, frames, registers):
@@ -169,7 +169,7 @@ class Activity:
                     frame = frame.older()
                 return frame.name() if frame else "?"
         block, name = gdb.block_for_pc(registers["rip"] - 1), hex(registers["rip"])
-        while block:  # what was inlined is inside of what called it
+        while block:  # an inlined function's block is inside its caller's block
             name = block.function.print_name if block.function else name
             block = block.superblock
         return name
@@ -182,7 +182,7 @@ def memory(address, size):
 def window(deep, base):
     """The frames of a parked activity, segment by segment (src/activity/segments.c)."""
     part, stack, record = deep["part"], deep["stack"], int(deep["segment"])
-    if not part["bytes"]:  # the oldest stack has the part of the window
+    if not part["bytes"]:  # the copy of the window is in the oldest stack
         while stack["outer"]:
             stack = stack["outer"]
         part = stack["parked"].dereference()
@@ -197,7 +197,7 @@ def window(deep, base):
 
 
 def coroutine_stands(k):
-    """The same for a coroutine: its frames are where they belong."""
+    """Like stands() for a coroutine, whose frames are in place."""
     link = k.dereference()["link"]
     pc, name = int(link["pc"]), symbol(int(link["pc"]))
     if name in ("weft__land_saving", "weft__land_copying"):
@@ -212,13 +212,13 @@ def coroutine_stands(k):
 
 
 def symbol(address):
-    """The name of the function that begins there."""
+    """The name of the function that begins at this address."""
     name, _, offset = gdb.execute(f"info symbol {address:#x}", to_string=True).partition(" ")
     return name if not offset.startswith("+") else ""
 
 
 def activities():
-    """Those of the selected thread's group, in an order that stays."""
+    """The activities of the selected thread's group, in a stable order."""
     group = evaluate("weft__activity_hot.group")
     if not group:
         raise gdb.GdbError("no group of activities runs on this thread: see 'info threads'")

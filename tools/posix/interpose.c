@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * libweft-posix.so: stands before libc. A call by a task goes to the runtime whose task it is, any other to libc.
+ * libweft-posix.so interposes libc's functions. A call by a task goes to the runtime of this task, any other call to
+ * libc.
  *
- * It has no runtime of its own: those in the process, however the program was linked, come to weft__posix_meet. Where
- * there is none a call costs a load and a jump more.
+ * It has no runtime of its own: each runtime in the process, however the program was linked, registers itself by
+ * weft__posix_meet. If no runtime is registered, a call costs an additional load and jump.
  */
 #define _GNU_SOURCE
 #include "io/posix_calls.h"
@@ -47,12 +48,13 @@ static struct {
 #undef POINTER
 } libc_for_children;
 static const struct weft__posix *runtimes[RUNTIMES];
-static unsigned met; /* atomic: how many of them */
+static unsigned met; /* atomic: the number of registered runtimes */
 static bool ready;
 
 /*
- * Behind this library. dlsym may find the oldest version of a symbol, and glibc has two of the first conditions. A
- * lookup that fails calls malloc, which may be an allocator that takes a lock before `ready`: so none may fail.
+ * Finds the next definition after this library. dlsym may find the oldest version of a symbol, and glibc has two
+ * versions of the first condition functions. A failing lookup calls malloc, which may be an allocator that takes a lock
+ * before `ready`, so no lookup may fail.
  */
 static void *next_function(const char *name)
 {
@@ -66,7 +68,8 @@ static void *next_function(const char *name)
 	return found ? found : dlsym(RTLD_NEXT, name);
 }
 
-/* dlsym is at work, by this thread. An allocator's locks come here then, before any other thread exists. */
+/* This thread is in dlsym. Locks of an allocator are then taken through this library, before any other thread
+ * exists. */
 static __thread __attribute__((tls_model("initial-exec"))) bool finding;
 
 static void find_libc(void)
@@ -84,12 +87,12 @@ static void find_libc(void)
 	__atomic_store_n(&ready, true, __ATOMIC_RELEASE);
 }
 
-/* The runtime whose task calls; NULL: it is no task. */
+/* The runtime whose task makes the call; NULL: the caller is not a task. */
 static inline const struct weft__posix *runtime(void)
 {
 	unsigned i, known = __atomic_load_n(&met, __ATOMIC_ACQUIRE);
 
-	/* Before the constructor: by another library's, or a sanitizer. */
+	/* Called before the constructor: by another library's constructor, or by a sanitizer. */
 	if (__builtin_expect(!__atomic_load_n(&ready, __ATOMIC_ACQUIRE), 0))
 		find_libc();
 	for (i = 0; i < known; i++)
@@ -112,9 +115,10 @@ static const struct weft__calls *calls(void)
 	}
 WEFT__POSIX_WAITING(DEFINE)
 
-/* ---- what ends waits, also those of tasks, by whichever thread --------------------------------------------------- */
+/* ---- calls that end waits, also waits of tasks, by any thread ---------------------------------------------------- */
 
-/* Who closes it: one copy of the runtime, the caller's if it is a task; the others end what waits for it. */
+/* Returns the runtime that closes the descriptor: the caller's if the caller is a task. The other runtimes end the
+ * waits for it. */
 static const struct weft__calls *closer(int fd)
 {
 	unsigned i, known = __atomic_load_n(&met, __ATOMIC_ACQUIRE);
@@ -154,7 +158,7 @@ EXPORTED int dup3(int fd, int number, int flags)
 
 /* ---- locks ------------------------------------------------------------------------------------------------------- */
 
-/* The functions of a copy of the runtime are right for callers that are none of its tasks, too. */
+/* A runtime's functions are also right for callers that are not its tasks. */
 static inline const struct weft__calls *locking_calls(void)
 {
 	return __builtin_expect(__atomic_load_n(&met, __ATOMIC_ACQUIRE) == 1, 1) ? runtimes[0]->mine : calls();
@@ -174,7 +178,7 @@ struct unlocking {
 	void *lock;
 };
 
-/* Tasks of each copy of the runtime may wait for it. */
+/* Tasks of each runtime may wait for the lock. */
 static struct unlocking begin_unlock(void *lock)
 {
 	struct unlocking u = {locking_calls(), lock};
@@ -207,7 +211,7 @@ static void end_unlock(const struct unlocking *u)
 WEFT__POSIX_UNLOCKING(DEFINE_UNLOCKING)
 
 #ifdef __GLIBC__
-/* The C++ library may be one that a plugin has loaded for itself. */
+/* A plugin may have loaded its own C++ library. */
 static void *next_in_cxx(const char *name)
 {
 	static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
@@ -296,7 +300,7 @@ static unsigned long begin_child(void)
 	}
 CALLS_FOR_CHILDREN(DEFINE_FOR_CHILDREN)
 
-/* ---- what -D_FORTIFY_SOURCE makes of some: libraries of distributions are compiled with it ----------------------- */
+/* ---- names of -D_FORTIFY_SOURCE: libraries of distributions are compiled with it --------------------------------- */
 
 extern void __chk_fail(void) __attribute__((noreturn));
 ssize_t __read_chk(int fd, void *data, size_t length, size_t room);
@@ -352,7 +356,7 @@ static bool fits(const struct weft__posix *posix)
 
 weft__posix_meet_t weft__posix_meet;
 
-/* By the dynamic linker's one thread at a time, while it runs a constructor. */
+/* Called by one thread of the dynamic linker at a time, while it runs a constructor. */
 EXPORTED void weft__posix_meet(const struct weft__posix *posix)
 {
 	if (!fits(posix)) {
@@ -384,7 +388,7 @@ static bool was_used(void)
 	return false;
 }
 
-/* `weft run --posix` wants to know; a process that this one starts is not the one that it asked about. */
+/* For `weft run --posix`. A child process of this process must not report. */
 __attribute__((destructor)) static void tell(void)
 {
 	const char *asked = getenv("WEFT_POSIX_TELL");
