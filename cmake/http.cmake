@@ -80,8 +80,8 @@ weft_add_http(weft_http weft-http)
 set_target_properties(weft_http PROPERTIES EXPORT_NAME http EXCLUDE_FROM_ALL OFF)
 add_library(weft::http ALIAS weft_http)
 add_dependencies(weft_optional weft_http)
-# A connection that waits inside of code without checks holds a system stack of some pages: on linked stacks it takes 12 to 15 KB, and 2 to 5 with these.
-# They are built when they are asked for, and installed if they have been built.
+# A connection that waits inside of code without checks holds a system stack of some pages: on linked stacks it takes 12
+# to 15 KB, and 2 to 5 with these. They are built when they are asked for, and installed if they have been built.
 foreach(kind ${weft_instrumentations})
 	weft_add_http(weft_http_${kind} weft-http-${kind} ${kind})
 	list(APPEND weft_instrumented_http weft_http_${kind})

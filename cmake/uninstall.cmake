@@ -24,7 +24,7 @@ foreach(manifest IN LISTS manifests)
 	file(REMOVE ${manifest})
 endforeach()
 list(REMOVE_DUPLICATES directories)
-# The longest first, so that a directory is empty when its turn comes.
+# The longest name first, so that a directory is empty when its turn comes.
 list(SORT directories ORDER DESCENDING)
 foreach(directory IN LISTS directories)
 	file(GLOB rest "$ENV{DESTDIR}${directory}/*" "$ENV{DESTDIR}${directory}/.*")

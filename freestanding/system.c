@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * This file stands in for the pool, the arena, the operating system and the unwinder: see weft/freestanding.h.
+ * This file replaces the pool, the arena, the operating system and the unwinder: see weft/freestanding.h.
  *
  * A thread's record is a thread-local variable, with one bin that is always empty. So each creation calls
  * weft__slot_take_slow, and each end calls weft__slot_give; both use one array. A free stack holds the address of the

@@ -206,8 +206,7 @@ WEFT__LAST_WORDS(static, die_astray, (void), 0)
 	weft__line_die(&line);
 }
 
-/* setjmp has returned, perhaps by longjmp: newer variables and stacks belong to functions that were left, and are
- * freed. */
+/* setjmp has returned, perhaps by longjmp: it frees newer variables and stacks, whose functions were left. */
 void weft__activity_landed(struct weft__activity_var *until)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;

@@ -9,7 +9,7 @@
  *   PARKED | WOKEN       on its way to the group                  the group, which makes the activity ready
  *
  * The driver sleeps by a waiter, as tasks and threads do; the waiter's address is in `idle`. A thread that has put
- * something into `woken` or `posted` takes that address, if there is one, and completes the waiter.
+ * something into `woken` or `posted` takes that address, if there is an address, and completes the waiter.
  */
 #include <stdlib.h>
 

@@ -794,7 +794,7 @@ bool TwinMaker::announce(Function &F)
 	Function *T = Twin[&F];
 	Type *I64 = Type::getInt64Ty(C), *I32 = Type::getInt32Ty(C);
 
-	/* Other files do not point to `main`, which calls most of a program. */
+	/* Pointers in other files do not lead to `main`, which calls most of a program. */
 	if ((F.hasLocalLinkage() || F.getName() == "main") && !F.hasAddressTaken())
 		return true;
 	if (!hasWordsInFront(F))

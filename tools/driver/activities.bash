@@ -5,7 +5,7 @@
 
 activities_versions=(22 21 20 19)
 
-# plugin_is_there VERSION: is it installed, or, in the source tree, can it be built?
+# plugin_is_there VERSION: is the plugin installed or, in the source tree, can it be built?
 plugin_is_there()
 {
 	if [[ ! $root ]]; then
@@ -44,8 +44,8 @@ check_activities_compiler()
 	die 69 "--activities by clang $clang needs LLVM $clang's headers: $get llvm-$clang-dev libclang-$clang-dev"
 }
 
-# choose_activities_compiler cc|c++: WEFT_CC (WEFT_CXX), CC (CXX) if it is a clang that will do, else the newest that is here.
-# Sets `compiler`, `clang`.
+# choose_activities_compiler cc|c++: WEFT_CC (WEFT_CXX), CC (CXX) if it is a fit clang, else the newest clang that is
+# installed. Sets `compiler`, `clang`.
 choose_activities_compiler()
 {
 	local name=clang given=${WEFT_CC-} other=${CC-} variable=WEFT_CC version words

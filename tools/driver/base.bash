@@ -18,7 +18,7 @@ die()
 	exit "$code"
 }
 
-# unknown_option WORD COMMAND OPTION…: end with what is wrong, and the option that was probably meant.
+# unknown_option WORD COMMAND OPTION…: end with the fault and the option that was probably meant.
 unknown_option()
 {
 	local word=$1 command=$2 option
@@ -29,7 +29,8 @@ unknown_option()
 	die 2 "unknown option '$word': see 'weft help $command'"
 }
 
-# is_similar WORD OPTION: equal but for the dashes in front, or for one letter that is missing, added, changed, or exchanged with the next.
+# is_similar WORD OPTION: equal except for the dashes in front, or for one letter that is missing, added, changed, or
+# exchanged with the next letter.
 is_similar()
 {
 	local a=${1#-} b=${2#--} i=0
@@ -51,7 +52,7 @@ have()
 	type -P "$1" >/dev/null
 }
 
-# asks_for_help ARGS…: does one of the words before a "--" say so?
+# asks_for_help ARGS…: does one of the words before a "--" ask for help?
 asks_for_help()
 {
 	local word
@@ -65,8 +66,8 @@ asks_for_help()
 	return 1
 }
 
-# For Ctrl-C: what is going on, what it leaves behind, the process that shows progress, and standard error as it was before
-# something was redirected.
+# For Ctrl-C: the current work, the state that it leaves behind, the process that shows progress, and standard error
+# before a redirection.
 doing='' left='nothing is left behind' ticker='' stderr=2
 
 interrupted()
@@ -110,7 +111,7 @@ weft_version()
 # Set by commands whose standard error a build reads: show progress to a person only.
 quiet=''
 
-# tick WHAT LOG: from two seconds on, tell that WHAT goes on. Ends with this shell.
+# tick WHAT LOG: from two seconds on, show that WHAT is still running. Ends with this shell.
 tick()
 {
 	local what=$1 log=$2 seconds=0 line
@@ -132,7 +133,7 @@ tick()
 	done
 }
 
-# progress WHAT COMMAND…: run the command quietly, showing that it goes on. What it prints is in $scratch/log.
+# progress WHAT COMMAND…: run the command quietly, and show that it is running. Its output is in $scratch/log.
 progress()
 {
 	local status doing=$1
@@ -152,7 +153,7 @@ progress()
 	return "$status"
 }
 
-# system_python: Debian's, whose modules its packages install, not whatever PATH puts before it.
+# system_python: Debian's Python, for which its packages install modules, not another Python that PATH puts before it.
 system_python()
 {
 	if [[ -x /usr/bin/python3 ]]; then

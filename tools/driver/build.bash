@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# shellcheck shell=bash disable=SC2154
+#
 # Building the library and the instrumentation tools in a source tree, for the parts of the command that need them.
 
 # is_current STAMP: has no source of the library changed since the build that made the stamp?
@@ -12,8 +15,8 @@ is_current()
 	done
 }
 
-# A tree that was configured somewhere else (the sources moved) starts afresh. A tree that was configured before an LLVM
-# was installed does not know its target.
+# A tree that was configured in another place (the sources moved) starts afresh. A tree that was configured before an
+# LLVM was installed does not know its target.
 configure()
 {
 	local targets=$1 tree=$2 preset=$3 fresh=()

@@ -2,17 +2,17 @@
 # shellcheck shell=bash disable=SC2154
 #
 # weft cc, weft c++: the compiler, with what Weft needs added. Design:
-#  1. The arguments are handed on untouched, without our options; what we add goes before and after them. They are read
-#     only to learn what will happen: is anything linked, is it a program.
+#  1. The arguments are passed on unchanged, without our options; the command adds words before and after them. It reads
+#     them only to learn the work: is anything linked, is it a program.
 #  2. Headers come by -isystem: the user's own directories win, and our macros raise no warnings in strict builds.
-#  3. A program gets the static library. A shared library gets none, because two copies of the runtime in a process do
-#     not know of each other's coroutines: it finds the program's. A program that exports everything (-rdynamic), as
+#  3. A program gets the static library. A shared library gets no library, because two copies of the runtime in a process
+#     do not know of each other's coroutines: it finds the program's. A program that exports everything (-rdynamic), as
 #     hosts of plugins do, therefore carries the whole library. A user who says -lweft gets the shared library instead.
 #  4. The hot path runs bash builtins only, then exec.
 #  5. Other code probes the pages of large frames, so that no frame steps over a guard. Frames below a page cost
-#     nothing. clang complains of the flag where there is nothing to compile.
-#  6. Code that can run on stacks of linked chunks is made by weft-launch, which stands between this and the compiler
-#     whenever something is compiled for such a policy (tools/driver/launch/launch.h).
+#     nothing. clang complains of the flag if there is nothing to compile.
+#  6. Code that can run on stacks of linked chunks is made by weft-launch, which runs the compiler whenever code is
+#     compiled for such a policy (tools/driver/launch/launch.h).
 
 # The policies by name, from the header that defines them: the word in quotes that opens a comment of the enumeration.
 policy_names()
@@ -76,7 +76,7 @@ check_instrumentation()
 		die 2 "--activities: their code runs on contiguous stacks, it cannot be made with --instrument $instrument, too"
 }
 
-# The compilers' options whose argument is a word of its own.
+# The compilers' options whose argument is a separate word.
 with_argument=$(<"$driver/options.def")
 with_argument=${with_argument##*'*/'}
 with_argument=${with_argument//OPTION(\"/}
@@ -157,8 +157,8 @@ split_response_file()
 	done
 }
 
-# Learn from a link's or compilation's arguments. Sets inputs, sources, headers, links, shared, library, language, exports,
-# target, output, linker, lto, sanitizer (one that needs a library of clang's).
+# Read a link's or compilation's arguments. Sets inputs, sources, headers, links, shared, library, language, exports,
+# target, output, linker, lto, sanitizer (if it needs a library of clang's).
 read_arguments()
 {
 	local words
@@ -241,8 +241,8 @@ asks_http()
 	return 1
 }
 
-# libweft-http.a, or that of the instrumentation, if a source asks for it. Without llhttp it cannot be built, which is said, and the linker
-# names what is missing.
+# Build libweft-http.a, or its instrumented form, if a source asks for it. Without llhttp it cannot be built; a message
+# says so, and the linker names the missing library.
 build_http()
 {
 	asks_http || return 0
@@ -251,8 +251,8 @@ build_http()
 	want_llhttp && build_library "weft_http${instrument:+_$instrument}" release
 }
 
-# Where the library is; in the source tree, up to date. A sanitized program takes the same one: its headers tell the
-# sanitizer all it needs. Sets `library_dir`.
+# Sets `library_dir`, the library's directory; in the source tree, the library is up to date. A sanitized program uses
+# the same library, because its headers give the sanitizer all facts that it needs.
 find_library()
 {
 	if [[ $root ]]; then
@@ -286,8 +286,8 @@ find_launcher()
 	fi
 }
 
-# An object that says which policy the program starts with; the library looks for it. Sets `object`. It is kept, for this
-# compiler and target, or made for this call alone where nothing can be kept.
+# An object that says which policy the program starts with; the library looks for it. Sets `object`. It is kept, for
+# this compiler and target, or made for this call alone if no file can be kept.
 policy_object()
 {
 	local kept=${root:+$root/build} name="$policy ${compiler[*]}${target[*]:+ ${target[*]}}"
@@ -300,7 +300,7 @@ policy_object()
 		make_scratch
 		object=$scratch/policy.o
 	fi
-	# Written aside and moved, because other compilations may want it now.
+	# Written to another name and renamed, because other compilations may want it now.
 	if ! "${compiler[@]}" "${target[@]}" -x c -fPIC -c -o "$object.$$" - <<<"const char *weft_program_stack = \"$policy\";"; then
 		rm -f -- "$object.$$"
 		die 1 "cannot make the object for --policy: ${compiler[*]} says why above"
@@ -323,7 +323,7 @@ surround()
 		outputs=("${outputs[@]%.*}")
 		outputs=("${outputs[@]/%/.o}")
 	fi
-	# Nothing to compile: a question about the compiler.
+	# No work for the compiler: it was asked a question.
 	[[ $inputs || $headers ]] || return 0
 	find_launcher
 	[[ $include == /usr/include || $include == /usr/local/include ]] || before=(-isystem "$include")
@@ -335,7 +335,8 @@ surround()
 		# If clang's headers were missing, only the pass reports errors.
 		checker=${plugin%/*}/libweft-check-activities-$clang.so
 		if ((${#sources[@]})); then
-			# A clang that is to report on a pass keeps lines for its errors, without -g, too. There is no such remark.
+			# If clang reports on a pass, it keeps lines for its errors, also without -g. No such remark is
+			# ever printed.
 			before+=("-fpass-plugin=$plugin" -Rpass=weft-activities)
 			[[ ! -e $checker ]] || before+=("-fplugin=$checker")
 			# -mllvm knows options of plugins that -fplugin has loaded.
@@ -344,7 +345,7 @@ surround()
 	fi
 	[[ $links && $inputs && $language != *-header ]] || return 0
 
-	# clang names each file that it does not find, and no package.
+	# clang names each missing file, but no package.
 	[[ ! $activities || ! $sanitizer || -d $("${compiler[@]}" -print-runtime-dir) ]] ||
 		die 69 "$sanitizer by clang $clang needs clang's runtime of the sanitizers: $get libclang-rt-$clang-dev"
 	# A linker that compiles can drop functions that no activity reaches, if it is of the plugin's LLVM, as clang's
@@ -389,8 +390,8 @@ choose_compiler()
 	fi
 }
 
-# report_twins COMPILER ARG…: compiles, then tells of each twin its size, that of the plain function, and why it exists. The
-# largest come first. What is kept in the function that calls it has no size.
+# report_twins COMPILER ARG…: compiles, then prints for each twin its size, the size of the plain function, and the
+# reason for the twin, the largest first. A twin that was inlined into its caller has no size.
 report_twins()
 {
 	make_scratch

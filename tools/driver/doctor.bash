@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=bash disable=SC2154
 #
-# weft doctor: look, tell, change nothing (but build the library, to try it).
+# weft doctor: examine and report, but change nothing (except building the library, to try it).
 
 # shellcheck source=tools/driver/run.bash
 . "$driver/run.bash" || exit 70
@@ -75,7 +75,7 @@ compilers()
 	[[ $found ]] || line none "$get gcc g++; any ./weft run does it"
 }
 
-# probe SOURCE: build and run it, its lines to the report; fails if it does not build or says that something is amiss.
+# probe SOURCE: build and run it, and add its lines to the report; fails if it does not build or reports a fault.
 probe()
 {
 	local name value status
@@ -111,7 +111,7 @@ kernel()
 		done < <("$scratch/probe")
 		return
 	fi
-	# By its number; a container may still forbid it.
+	# Judged by its number; a container may still forbid it.
 	line 'guard install (6.13)' "$(kernel_at_least 6 13 && echo 'probably, by version' || echo 'no: kernel too old; about 32 000 guarded stacks')"
 	line 'io_uring (5.1)' "$(kernel_at_least 5 1 && echo 'probably, by version' || echo 'no: kernel too old')"
 	line 'userfaultfd (4.3)' "$(kernel_at_least 4 3 && echo 'probably, by version' || echo 'no: kernel too old')"
@@ -198,7 +198,7 @@ openssl_line()
 	fi
 }
 
-# Where llhttp comes from; nothing is fetched to tell.
+# The source of llhttp; nothing is fetched for this report.
 http_line()
 {
 	heading 'HTTP (weft/http.h)'
@@ -219,7 +219,7 @@ http_line()
 	fi
 }
 
-# Which compilers make activities; nothing is built to tell.
+# The compilers that make activities; nothing is built for this report.
 activities_line()
 {
 	local version found=''

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=bash disable=SC2154
 #
-# Debian packages: which are missing, and installing them. One line per package: name, then how to see that it (or
-# something as good) is there: a command, a file, a header, or a module of the system's Python. Names with a "|" between them are
-# alternatives: the first one that this release has is installed.
+# Debian packages: which are missing, and installing them. One line per package: name, then a probe that finds it (or an
+# equal): a command, a file, a header, or a module of the system's Python. Names with a "|" between them are
+# alternatives: the first package that this release has is installed.
 
 # Without these nothing is built.
 packages_core='
@@ -126,7 +126,8 @@ update_lists()
 	apt-cache show "$@" >/dev/null 2>&1 || ((EUID != 0)) || apt update
 }
 
-# apt_install PACKAGE…: the lists of a fresh machine are empty, those of an old one stale: then fetch them and try again.
+# apt_install PACKAGE…: the lists of a fresh machine are empty, and the lists of an old machine are stale: then fetch
+# them and try again.
 apt_install()
 {
 	apt install --no-install-recommends "$@" || { apt update && apt install --no-install-recommends "$@"; }
@@ -211,11 +212,11 @@ want_packages()
 	((${#missing[@]} == 0)) || say "skipping the tests that need ${missing[*]%%|*} ($reason)"
 }
 
-# Packages that are unpacked below build/packages, not installed: servers, which an installation would enable and start, a browser,
-# which brings a desktop's libraries, LLVM's headers, whose packages have 600 MB of libraries that nothing here links, and LLVM's
-# optimizer, one of 90 MB of programs. Go, which builds h2spec and is deleted then.
-# describe_unpacked NAME sets `probe`, `packages`, `closure` (also unpack what they depend on, except packages that match `leave`),
-# and `keep`, the paths that stay.
+# Packages that are unpacked below build/packages, not installed: servers, which an installation would enable and start,
+# a browser, which brings a desktop's libraries, LLVM's headers, whose packages have 600 MB of unused libraries, and
+# LLVM's optimizer, which comes with 90 MB of programs. Go, which builds h2spec and is deleted then. describe_unpacked
+# NAME sets `probe`, `packages`, `closure` (also unpack what they depend on, except packages that match `leave`), and
+# `keep`, the paths that stay.
 describe_unpacked()
 {
 	local libraries=('./usr/lib/*-linux-gnu/*.so*' './lib/*-linux-gnu/*.so*')
@@ -283,8 +284,8 @@ want_unpacked()
 	return 1
 }
 
-# llhttp, the parser of weft/http.h: C sources that no package of Debian 12 has in a version that is strict enough. A release travels in
-# the source of httptools, a Python package; pip checks its hash.
+# llhttp, the parser of weft/http.h: C sources that no package of Debian 12 has in a version that is strict enough. A
+# release is part of the source of httptools, a Python package; pip checks its hash.
 llhttp_package='httptools==0.6.4 --hash=sha256:4e93eee4add6493b59a5c514da98c939b244fce4a0d8879cd3f466562f4b7d5c'
 
 # unpack_llhttp DIRECTORY

@@ -23,8 +23,8 @@ is_cxx()
 	[[ $1 == *.@(cc|cp|cpp|cxx|c++|C|CPP|ii) ]]
 }
 
-# Remove the directory once this process, by then the program, has ended. Not a child of it: a program may wait for all
-# of its children.
+# Remove the directory once this process, by then the program, has ended. The remover is not its child, because a
+# program may wait for all of its children.
 remove_later()
 {
 	(
@@ -45,14 +45,14 @@ is_elf()
 	[[ $magic == $'\x7fELF' ]]
 }
 
-# Something to compile or to link by its name, or a flag of the compiler?
+# Is the word a file to compile or link, by its name, or a flag of the compiler?
 is_source()
 {
 	[[ $1 == -* || $1 == *.@(c|cc|cp|cpp|cxx|c++|C|CPP|i|ii|m|mm|f|F|f90|F90|d|go|ll|bc|o|lo|a|s|S|sx|so|so.*) ]]
 }
 
 # check_unnamed FILE: a file with another ending goes to the linker. The linker cannot take a program, and takes text
-# for a linker script: what it says then helps nobody who wrote no such script.
+# for a linker script: its message then does not help a user who wrote no such script.
 check_unnamed()
 {
 	local magic=''
@@ -114,8 +114,8 @@ read_run_arguments()
 	done
 }
 
-# Puts our shared object before libc, in front of the caller's own preloaded objects. Its destructor tells if it was of
-# no use to this process.
+# Puts our shared object before libc, in front of the caller's own preloaded objects. Its destructor reports if this
+# process did not use it.
 put_before_libc()
 {
 	local library_dir preload
@@ -129,7 +129,7 @@ put_before_libc()
 		[[ -e $library_dir/libweft-posix.so ]] || die 69 "this installation has no $library_dir/libweft-posix.so"
 	fi
 	[[ $library_dir != *[:\;]* ]] || die 2 "the dynamic linker takes no path with a colon or a semicolon: $library_dir"
-	# Nor one with a blank, in LD_PRELOAD; but a name that LD_LIBRARY_PATH leads to.
+	# LD_PRELOAD takes no name with a blank, either, but a name that is found by LD_LIBRARY_PATH.
 	preload=$library_dir/libweft-posix.so
 	if [[ $library_dir == *' '* ]]; then
 		preload=libweft-posix.so
@@ -194,12 +194,12 @@ compile_and_run()
 	program=${sources[0]##*/}
 	program=${program%.*}
 	program=$scratch/${program:-program}
-	# Programs whose tasks do no I/O of their own have nothing in them that could meet libweft-posix.so.
+	# Programs whose tasks do no I/O of their own contain no code that could meet libweft-posix.so.
 	[[ ! $posix ]] || flags+=('-Wl,-u,weft__posix_begin')
 	compile "$language" -O2 -g "${objects[@]}" -o "$program" "${flags[@]}" || exit 1
 	[[ -f $program && -x $program ]] ||
 		die 1 "no program came of ${sources[*]}, or it may not be executed in ${TMPDIR:-/tmp} (then set TMPDIR)"
-	# Where lost coroutines were made is told by function and line while the program's file is there.
+	# Lost coroutines are reported by function and line while the program's file exists.
 	[[ ! ${WEFT_LEAKS-} ]] || export WEFT_ADDR2LINE=${WEFT_ADDR2LINE-$(type -P addr2line)}
 	remove_later $$ "$scratch"
 	[[ ! $posix ]] || put_before_libc

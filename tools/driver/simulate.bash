@@ -23,7 +23,8 @@ check_that_it_has_tasks()
 		die 2 "nothing to simulate: no part of the program calls weft_rt_run, so it has no tasks"
 }
 
-# With compile_and_run's variables. A program that fails is gone when somebody wants to debug it: says how to build it again.
+# Uses compile_and_run's variables. The file of a program that fails is removed before a debugger can use it, so a
+# message says how to build it again.
 prepare_simulation()
 {
 	local build=() name=${program##*/}
@@ -37,7 +38,7 @@ prepare_simulation()
 	build+=("${sources[@]}" "${flags[@]}" -o "$name")
 	printf -v WEFT_SIMULATE_BUILD '%q ' "${build[@]}"
 	export WEFT_SIMULATE_BUILD+='&& ' WEFT_SIMULATE_PROGRAM=./$name
-	# The process that tells of seeds is this one, by then the program.
+	# The process that reports on seeds is this process, by then the program.
 	export WEFT_SIMULATE_TELL=$$ WEFT_SIMULATE_JOBS=$jobs
 }
 

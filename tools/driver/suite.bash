@@ -23,7 +23,7 @@ in_sources()
 	[[ -e $root/$2 ]] || die 70 "$root/$2 is not there"
 }
 
-# Sets `parts`, with which tests' names begin, and `lanes`, each of which is one test.
+# Sets `parts`, with which the tests' names begin, and `lanes`, each of which is a test.
 find_parts()
 {
 	local file
@@ -113,8 +113,8 @@ weft_test()
 	run_tests "${rest[@]}"
 }
 
-# Builds the plugin that compiles activities, for the newest clang that is installed. Without one their experiment is
-# skipped, which the lab says.
+# Builds the plugin that compiles activities, for the newest clang that is installed. Without a clang their experiment
+# is skipped, and the lab says so.
 build_activities()
 {
 	local version

@@ -26,7 +26,7 @@
 
 enum { RUNTIMES = 8 };
 
-/* Calls that make a child process, or make another program of this one: CALL(result, name, parameters, arguments). */
+/* Calls that create a child process, or replace this program: CALL(result, name, parameters, arguments). */
 #define CALLS_FOR_CHILDREN(CALL)                                                                                       \
 	CALL(int, posix_spawn,                                                                                         \
 	     (pid_t * process, const char *path, const posix_spawn_file_actions_t *actions,                            \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * clang: `clang -###` prints the jobs that a command line stands for, a line each; they are run here.
+ * clang: `clang -###` prints the jobs of a command line, a line each; weft-launch runs these jobs.
  *
  * 	clang -cc1 … -S … -o t.s -x c a.c	→	clang -cc1 … -emit-llvm … -o 0.ll -x c a.c
  * 							filter_ir: 0.ll → 1.ll

@@ -47,8 +47,8 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* A command in front of the compiler: a cache passes the options on. Commands that compile elsewhere find another
- * `as`. */
+/* A command in front of the compiler: a cache, which passes the options on. Commands that compile elsewhere find
+ * another `as`. */
 static bool is_cache(const char *command)
 {
 	const char *name = last_part(command);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft-launch: stands in front of a compiler and makes it produce code that can run on stacks of linked chunks.
+ * weft-launch: runs a compiler so that it produces code that can run on stacks of linked chunks.
  *
  * 	weft-launch --instrument segmented|mmu|lookahead COMPILER ARGS…
  *

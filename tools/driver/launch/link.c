@@ -6,7 +6,7 @@
  *
  * 	section .weft.assembly:  weft-assembly LENGTH ARG\037ARG…\n  LENGTH bytes
  *
- *     The assembly of all of them goes through weft-as at once, which then sees every call between them; the objects
+ *     weft-as transforms the assembly of all such objects at once, and so sees every call between them; the objects
  *     made from its output are linked in their place. An object that was changed after it was made (objcopy, ld -r)
  *     would lose the change: it is recognised by the names that it defines, and is used unchanged. So are members
  *     of archives, because it is not known before the link which members the program takes.

@@ -102,7 +102,7 @@ static bool matches(const char *pattern, const char *word)
 
 /* The refused options that were given and not cancelled. */
 struct found {
-	const char *refusal[sizeof refusals / sizeof *refusals]; /* the option as it was written */
+	const char *refusal[sizeof refusals / sizeof *refusals]; /* the option as written */
 	char *sanitizer;
 };
 
