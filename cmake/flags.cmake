@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# weft_warnings: for every source file of the project. weft_code: how the library is compiled. weft_definitions: its
-# macros.
+# weft_warnings: for every source file of the project.
+# weft_code: how the library is compiled. weft_definitions: its macros.
 set(weft_warnings
     -Wall
     -Wextra

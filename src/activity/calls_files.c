@@ -154,7 +154,7 @@ static int open_file(const char *name, int directory, const char *path, int flag
 	return (int)weft__call_by_helper(name, (void *)(uintptr_t)openat, words, error);
 }
 
-/* Callers see these functions as variadic, which makes no difference for an argument in a register. */
+/* Callers declare these functions as variadic, which makes no difference for an argument in a register. */
 TWIN(int, open, (const char *path, int flags, unsigned mode))
 {
 	return open_file("open", AT_FDCWD, path, flags, mode);

@@ -206,7 +206,7 @@ WEFT__LAST_WORDS(static, die_astray, (void), 0)
 	weft__line_die(&line);
 }
 
-/* setjmp has returned, perhaps by longjmp: it frees newer variables and stacks, whose functions were left. */
+/* Called after setjmp has returned, perhaps by longjmp. Frees newer variables and stacks, whose functions were left. */
 void weft__activity_landed(struct weft__activity_var *until)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
@@ -220,7 +220,7 @@ void weft__activity_landed(struct weft__activity_var *until)
 	weft__vars_free(g, until);
 }
 
-/* Allocates a block that is copied into a new activity. The activity owns the block when it is started. */
+/* Allocates a block for data that is copied to a new activity. The activity owns the block when it is started. */
 void *weft__activity_block(size_t bytes)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;

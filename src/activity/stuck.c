@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * WEFT_STUCK=ms: a line and the calls of an activity that has let no other activity run for that time after the timer
- * has rung, because it is in no_yield or in plain code. The timer's thread interrupts it by a signal, whose handler
- * notes the calls, and writes the lines itself.
+ * WEFT_STUCK=ms prints a line, and the calls of an activity that has let no other activity run for that time after the
+ * timer has rung, because it is in no_yield or in plain code. The timer's thread interrupts the activity by a signal,
+ * whose handler notes the calls. The timer's thread prints them.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

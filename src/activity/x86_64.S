@@ -531,7 +531,7 @@ PUBLIC(weft__activity_fresh)
 END(weft__activity_fresh)
 
 /*
- * weft__activity_segment goes on in the next segment of the window, by a call, so that the processor predicts the
+ * weft__activity_segment continues in the next segment of the window, by a call, so that the processor predicts the
  * return. rax: group.deepest. If a frame is larger than a segment, its function enters here again at once, and the
  * segment becomes twice as large. Results may be in rax, rdx, rcx and vectors.
  */

@@ -502,7 +502,7 @@ void Lowering::replaceUses(AllocaInst *A, Value *Start, uint64_t Offset)
 	A->eraseFromParent();
 }
 
-/* Moves all of them into one block. */
+/* Moves all variables of fixed size into one block. */
 void Lowering::moveFixed(std::vector<AllocaInst *> &Variables)
 {
 	Type *I64 = Type::getInt64Ty(C);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Which yields around calls remain. twins.cpp puts a marker before and after each call. Two yields count as one yield
- * if another activity could see or change nothing between them: no access to memory, except to variables whose address
- * is never taken, and no call. A marker is removed or moved
- *
+ * Chooses the yields around calls that remain. twins.cpp puts a marker before and after each call. Two yields count as
+ * one yield if another activity could see or change nothing between them: no access to memory, except to variables
+ * whose address is never taken, and no call. A marker is removed or moved:
  *   it is removed if on each path that leads to it, or on each path from it, another yield is that close;
  *   it moves to the remaining paths if some paths have such a yield: a loop that calls inlined functions has one yield
  *   in an iteration

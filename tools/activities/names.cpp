@@ -31,7 +31,7 @@ bool replaceable(const GlobalValue &V)
 	return V.isInterposable() || !(V.hasLocalLinkage() || V.isDSOLocal() || alike(V));
 }
 
-/* Nothing may be between a function and the words in front of it, and no other use may have their place. */
+/* Nothing may be between a function and the words in front of it, and no other data may take their place. */
 bool hasWordsInFront(Function &F)
 {
 	const char *Between = F.getParent()->getModuleFlag("kcfi")  ? "-fsanitize=kcfi"

@@ -2,17 +2,17 @@
 /*
  * Prologue checks: recognised in the form of gcc and clang, rewritten in the form that the policy needs.
  *
- * 	[leaq -N(%rsp), %r11]                  only if N is 256 or more
- * 	cmpq  %fs:112, %r11 or %rsp
- * 	jb or jbe slow                         or: jnb or ja body, with the slow path in between
+ *	[leaq -N(%rsp), %r11]                  only if N is 256 or more
+ *	cmpq  %fs:112, %r11 or %rsp
+ *	jb or jbe slow                         or: jnb or ja body, with the slow path in between
  *   body:
- * 	…
+ *	…
  *   slow:
- * 	movl  $N, %r10d                        in any order, or xorl; the static chain is saved in rax
- * 	movl  $A, %r11d
- * 	call  __morestack
- * 	ret                                    one byte, which libgcc's __morestack skips
- * 	jmp   body                             or a copy of the beginning of the body
+ *	movl  $N, %r10d                        in any order, or xorl; the static chain is saved in rax
+ *	movl  $A, %r11d
+ *	call  __morestack
+ *	ret                                    one byte, which libgcc's __morestack skips
+ *	jmp   body                             or a copy of the beginning of the body
  *
  * Compilers ask for too little: gcc leaves out arguments that it pushes. Neither compiler counts the stack that inline
  * assembly takes by pushes and calls, or the stack of the TLS resolver. Compilers compare bare rsp for frames below 256

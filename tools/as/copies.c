@@ -3,9 +3,9 @@
  * Copies of the stack pointer. At the beginning of a scope with arrays of variable length, compilers put a copy into a
  * register or a slot of the frame, and restore it at the scope's end:
  *
- * 	movq  %rsp, %r15                       r15 = here
- * 	…                                      the array, arguments that are pushed and never popped
- * 	movq  %r15, %rsp                       the stack is as deep as it was there
+ *	movq  %rsp, %r15                       r15 = here
+ *	…                                      the array, arguments that are pushed and never popped
+ *	movq  %r15, %rsp                       the stack is as deep as it was there
  *
  * A copy stands for the depth that it points to. It lives until another value is written to its register or slot. At a
  * label it lives if it is a copy on every path to the label, and then points to the greatest of their depths. A value

@@ -3,9 +3,9 @@
  * Which function a called pointer holds. Without a PLT, compilers load a function's address from the GOT, often early
  * and once for many calls:
  *
- * 	movq  f@GOTPCREL(%rip), %rbx
- * 	…
- * 	call  *%rbx                            a call of f, if on every path rbx still holds the loaded value
+ *	movq  f@GOTPCREL(%rip), %rbx
+ *	…
+ *	call  *%rbx                            a call of f, if on every path rbx still holds the loaded value
  *
  * A register holds f from such a load, or from a copy of a register that holds f, until an instruction may write to it.
  * Calls and user code end this for the registers that they may write. At a label a register holds f if it holds f on

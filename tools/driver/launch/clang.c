@@ -2,11 +2,11 @@
 /*
  * clang: `clang -###` prints the jobs of a command line, a line each; weft-launch runs these jobs.
  *
- * 	clang -cc1 … -S … -o t.s -x c a.c	→	clang -cc1 … -emit-llvm … -o 0.ll -x c a.c
- * 							filter_ir: 0.ll → 1.ll
- * 							clang -cc1 … -S … -disable-llvm-passes … -o t.s -x ir 1.ll
- * 	as … -o a.o t.s					unchanged: our assembler, found by -B
- * 	ld … -o a …					as in link.c
+ *	clang -cc1 … -S … -o t.s -x c a.c	→	clang -cc1 … -emit-llvm … -o 0.ll -x c a.c
+ *							filter_ir: 0.ll → 1.ll
+ *							clang -cc1 … -S … -disable-llvm-passes … -o t.s -x ir 1.ll
+ *	as … -o a.o t.s					unchanged: our assembler, found by -B
+ *	ld … -o a …					as in link.c
  *
  * All temporary files, also clang's, are in one directory, which is removed afterwards.
  */

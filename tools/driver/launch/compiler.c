@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Identifies a compiler and its target by its predefined macros. Asking costs 10 to 30 ms, so that the answer is kept
+ * Identifies a compiler and its target by its predefined macros. Asking costs 10 to 30 ms, so the answer is kept
  * in $XDG_CACHE_HOME/weft/compilers under a name made of the command, the file behind it, that file's size and time. A
  * build that cannot write there asks each time.
  */

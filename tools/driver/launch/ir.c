@@ -2,9 +2,9 @@
 /*
  * Textual LLVM IR: variadic functions lose the attribute "split-stack".
  *
- * 	define i32 @sum(i32 %0, ...) #0 {		define i32 @sum(i32 %0, ...) #2000000000 {
- * 	attributes #0 = { nounwind "split-stack" }	attributes #0 = { nounwind "split-stack" }
- * 							attributes #2000000000 = { nounwind }
+ *	define i32 @sum(i32 %0, ...) #0 {		define i32 @sum(i32 %0, ...) #2000000000 {
+ *	attributes #0 = { nounwind "split-stack" }	attributes #0 = { nounwind "split-stack" }
+ *							attributes #2000000000 = { nounwind }
  *
  * A definition and a group of attributes are a line each; a string in a group has no newline. Groups follow the
  * definitions.

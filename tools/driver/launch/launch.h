@@ -2,7 +2,7 @@
 /*
  * weft-launch: runs a compiler so that it produces code that can run on stacks of linked chunks.
  *
- * 	weft-launch --instrument segmented|mmu|lookahead COMPILER ARGS…
+ *	weft-launch --instrument segmented|mmu|lookahead COMPILER ARGS…
  *
  * Design:
  *  1. Code that must not be instrumented is refused here, in one line, before anything is compiled (refuse.c): a

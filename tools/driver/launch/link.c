@@ -4,7 +4,7 @@
  *  1. --wrap=pthread_create, which compilers add for -fsplit-stack, is removed.
  *  2. Look-ahead for the whole program. An object made for it carries the compiler's assembly:
  *
- * 	section .weft.assembly:  weft-assembly LENGTH ARG\037ARG…\n  LENGTH bytes
+ *	section .weft.assembly:  weft-assembly LENGTH ARG\037ARG…\n  LENGTH bytes
  *
  *     weft-as transforms the assembly of all such objects at once, and so sees every call between them; the objects
  *     made from its output are linked in their place. An object that was changed after it was made (objcopy, ld -r)
