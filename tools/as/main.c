@@ -187,7 +187,7 @@ static int64_t bound_of(const char *text)
 	return n;
 }
 
-/* ---- as a program of its own ------------------------------------------------------------------------------------ */
+/* ---- run under its own name ------------------------------------------------------------------------------------- */
 
 static const char *usage =
     "usage: weft-as segmented|mmu|lookahead IN.s… -o OUT.s | -d DIR [--bound N] [--explain FILE] [--needs FILE]";
@@ -229,7 +229,7 @@ static int run_alone(struct request *r, int argc, char **argv)
 	return 0;
 }
 
-/* ---- as `as` ---------------------------------------------------------------------------------------------------- */
+/* ---- run in place of the assembler ------------------------------------------------------------------------------ */
 
 static bool is_self(const char *path)
 {
