@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * actors.c: a bank whose accounts are actors. An actor is a task with a mailbox: a channel without a limit, so that to
+ * actors.c: a bank whose accounts are actors. An actor is a task with a mailbox: a channel without a limit, so that a
  * send never waits. Only the actor touches its balance, one message at a time, and there is no lock.
  */
 #include <stdio.h>
@@ -66,7 +66,8 @@ static void *transfers(void *argument)
 	return NULL;
 }
 
-/* What the accounts say when each is asked once. While a deposit is in a mailbox it is in no balance. */
+/* The sum of the balances that the accounts report when each is asked once. A deposit that is still in a mailbox is in
+ * no balance. */
 static long total(weft_chan_t **accounts, weft_chan_t *answers)
 {
 	struct message ask = {.what = ASK, .to = answers};
@@ -104,7 +105,7 @@ static int serve(weft_chan_t **accounts, weft_chan_t *answers)
 	}
 	if (error)
 		return error;
-	/* All orders have been given; the last may not have been carried out. */
+	/* All orders have been sent, but the last may not have been executed yet. */
 	while ((sum = total(accounts, answers)) != ACCOUNTS * BALANCE && tries++ < 1000)
 		weft_task_yield();
 	printf("%d accounts have %ld together, after %d orders\n", ACCOUNTS, sum, CLIENTS * TRANSFERS);

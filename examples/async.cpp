@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // async.cpp: coroutines of C++20 and of Weft wait for each other. A tiny event loop runs C++20 coroutines; a recursive
-// function far below one of them waits for events without being a coroutine itself, nor those that call it.
+// function far below one of them waits for events, although neither it nor its callers are C++20 coroutines.
 #include <exception>
 #include <weft/weft.hpp>
 
@@ -31,7 +31,7 @@ struct event_loop {
 
 static event_loop loop;
 
-// What any C++20 coroutine can co_await.
+// Any C++20 coroutine can co_await this object.
 struct sleep_for {
 	int ticks;
 
@@ -50,7 +50,7 @@ struct sleep_for {
 };
 // doc: end
 
-// A C++20 coroutine that nobody waits for.
+// A C++20 coroutine for which nothing waits.
 struct job {
 	struct promise_type {
 		job get_return_object()
@@ -70,7 +70,7 @@ struct job {
 		}
 		void unhandled_exception()
 		{
-			throw; // to who resumes it
+			throw; // to the resumer
 		}
 	};
 };
@@ -81,7 +81,7 @@ struct directory {
 	std::vector<directory> inside;
 };
 
-// Plain recursion; each visit takes its time.
+// Plain recursion. Each visit takes some time.
 static int visit(const directory &d, const std::string &who)
 {
 	int at = weft::await(sleep_for{static_cast<int>(d.name.size())}), count = 1;

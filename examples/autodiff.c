@@ -2,8 +2,8 @@
 /*
  * autodiff.c: reverse-mode differentiation by nested handlers. A formula performs its arithmetic as effects. One
  * handler evaluates it. Another differentiates it: it keeps the derivative of each intermediate result in a local
- * variable, lets the rest of the formula run, and propagates backwards when that comes back; its stack is the tape. The
- * arithmetic that it needs itself it performs as well, so that the evaluator outside sees every operation.
+ * variable, lets the rest of the formula run, and propagates backwards when that returns; its stack is the tape. It
+ * performs its own arithmetic as effects, too, so that the enclosing evaluator sees every operation.
  */
 #include <stdio.h>
 #include <weft/weft.h>
@@ -11,16 +11,16 @@
 #include "must.h"
 
 /* doc: begin numbers */
-/* A number of the formula: its value, and where its derivative is summed up. */
+/* A number of the formula: its value, and a pointer to the sum of its derivative. */
 typedef struct number {
 	double value;
 	double *derivative;
 } number_t;
 
-/* What formulas perform … */
+/* The effects that formulas perform … */
 WEFT_FAMILY(formula, (number_t, constant, double, value), (number_t, negative, number_t, a),
 	    (number_t, sum, number_t, a, number_t, b), (number_t, product, number_t, a, number_t, b));
-/* … and what the differentiating handler performs. */
+/* … and the effects that the differentiating handler performs. */
 WEFT_FAMILY(arithmetic, (double, add, double, a, double, b), (double, multiply, double, a, double, b));
 /* doc: end */
 
@@ -38,7 +38,7 @@ static void accumulate(number_t a, double d)
 static void differentiate(weft_coro_t *k)
 {
 	weft_request_t r = weft_resume(k, NULL, weft_handles(formula));
-	double d = 0; /* of the result with respect to this operation */
+	double d = 0; /* derivative of the result with respect to this operation */
 
 	switch (weft_op(formula, r)) {
 	case weft_case(constant):
@@ -90,7 +90,7 @@ static void *evaluate_formula(void *arg)
 	return NULL;
 }
 
-/* The middle one: handles the formula's effects, performs arithmetic. */
+/* The coroutine in the middle: handles the formula's effects and performs arithmetic effects. */
 static void *reverse(void *arg)
 {
 	weft_coro_t *k = must(weft_create(evaluate_formula, arg));

@@ -65,7 +65,7 @@ static void *calculate(void *arg)
 /* doc: begin handler */
 static void *on_wrong(void *state, const char *expected, const char *at)
 {
-	(void)at; /* it points into what has been freed by now */
+	(void)at; /* `at` points into memory that is already freed */
 	printf("%s: expected %s\n", (const char *)state, expected);
 	return NULL;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cancel.c: the same file is asked of three mirrors, and the first to have it wins. What still waits is cancelled: the
- * operation that it waits in performs an exception in place of an answer. So files are closed by those who opened them,
- * and a download that can do with less catches the exception. docs/effects.md, step 5.
+ * cancel.c: asks three mirrors for the same file, and the first complete download wins. The downloads that still wait
+ * are cancelled: the operation in which each waits performs an exception instead of returning an answer. So each
+ * function closes the files that it opened, and a download that is content with a part catches the exception.
+ * docs/effects.md, step 5.
  */
 #include <stdio.h>
 #include <weft/weft.h>
@@ -40,7 +41,7 @@ static void *fetch(void *arg)
 		cancelled("there is no room for a file");
 	weft_defer(close_file, d);
 	while (d->bytes < WHOLE)
-		d->bytes += receive(); /* waits; may be cancelled there */
+		d->bytes += receive(); /* waits, and may be cancelled here */
 	printf("%s: all %d bytes\n", d->mirror, d->bytes);
 	return d;
 }
@@ -94,7 +95,7 @@ int main(void)
 
 	weft_set_failure_hook(must_not_fail);
 	for (int i = 0; i < 3; i++)
-		weft_run(&downloading, &d[i], d[i].body, &d[i]); /* until it waits */
+		weft_run(&downloading, &d[i], d[i].body, &d[i]); /* until the download waits */
 	while (!done)
 		for (int i = 0; i < 3; i++) {
 			if (weft_is_valid(&d[i].waiting))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * chameneos.c: creatures go to a mall, meet there by twos, and both leave with the colour that neither had, or their
- * own if they are alike. After so many meetings the mall closes. By C. Kaiser and J.-F. Pradat-Peyre.
+ * own if they are alike. After a given number of meetings the mall closes. By C. Kaiser and J.-F. Pradat-Peyre.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +13,8 @@ enum { BLUE, RED, YELLOW };
 /* doc: begin creature */
 struct creature {
 	int colour, meetings;
-	weft_chan_t *arrivals; /* of the mall: pointers to creatures */
-	weft_chan_t *met;      /* the colour of the other */
+	weft_chan_t *arrivals; /* the mall's: pointers to creatures */
+	weft_chan_t *met;      /* the colour of the creature that it met */
 };
 
 static int complement(int one, int other)
@@ -43,7 +43,7 @@ static void keep_mall(weft_chan_t *arrivals)
 	for (int i = 0; i < MEETINGS; i++) {
 		if (weft_chan_receive(arrivals, &one) || weft_chan_receive(arrivals, &other))
 			break;
-		/* From then on the colour is the creature's to change. */
+		/* After this send the creature owns its colour. */
 		colours[0] = one->colour;
 		colours[1] = other->colour;
 		weft_chan_send(one->met, &colours[1]);

@@ -2,7 +2,8 @@
 /*
  * chat.c: a chat server. Each client has two tasks, a reader and a writer, and a channel with room for a few lines
  * between the broadcaster and its writer. The broadcaster never waits for a client: a client whose channel is full is
- * dropped. Three clients talk in turns; the fourth does not read, and the three go on until the server drops it.
+ * dropped. Three clients talk in turns; the fourth client does not read, and the three continue until the server drops
+ * it.
  *
  *   client → reader → `said` → broadcaster → `out` → writer → client
  *                                          → `out` → writer → another client
@@ -18,13 +19,13 @@
 #define SECOND 1000000000ull
 
 #ifndef PATIENCE
-#define PATIENCE 0 /* of the broadcaster; with WEFT_NEVER a client that does not read holds up all */
+#define PATIENCE 0 /* the broadcaster's; with WEFT_NEVER a client that does not read blocks all clients */
 #endif
 
 enum { LINE = 256, NAME = 15, TEXT = 200, ROOM = 16, TALKERS = 3 };
 
 struct line {
-	char text[LINE]; /* ends with a 0, in place of the end of line */
+	char text[LINE]; /* ends with a 0 instead of the end of line */
 };
 
 static void close_fd(int *fd)
@@ -46,14 +47,14 @@ static int write_line(int fd, const char *text)
 	return n == length ? 0 : n < 0 ? (int)n : -EPIPE;
 }
 
-/* Bytes that were read and are not yet part of a line. */
+/* Bytes that were read and do not form a complete line yet. */
 struct input {
 	int fd;
 	size_t used;
 	char bytes[LINE];
 };
 
-/* 0; -EPIPE: there are no more lines; -EMSGSIZE: a line is too long; or what weft_read returned. */
+/* Returns 0; -EPIPE: there are no more lines; -EMSGSIZE: a line is too long; or the error of weft_read. */
 static int read_line(struct input *in, struct line *line, uint64_t deadline)
 {
 	size_t length;
@@ -81,24 +82,24 @@ static int read_line(struct input *in, struct line *line, uint64_t deadline)
 struct server {
 	int listener;
 	weft_chan_t *said; /* lines for everybody */
-	weft_mutex_t lock; /* of the list; whoever holds it does not wait */
+	weft_mutex_t lock; /* protects the list; a task that holds it does not wait */
 	struct member *members;
 	unsigned count;
 };
 
-/* A client that has said its name. Lies in the frame of its session. */
+/* A client that has sent its name. The object is in the frame of the client's session. */
 struct member {
 	struct server *server;
 	struct member *next;
-	bool is_listed; /* under the server's lock, as `next` */
+	bool is_listed; /* under the server's lock, like `next` */
 	int fd;
 	char name[NAME + 1];
 	weft_chan_t *out;    /* lines for this client */
-	weft_scope_t *scope; /* of the session: cancelled if the client is dropped */
+	weft_scope_t *scope; /* the session's: cancelled when the client is dropped */
 };
 
 /* doc: begin deliver */
-/* Members without room for the line leave the list. Returned: a list of these. */
+/* Queues the line for each member. Members without room for it leave the list. Returns a list of these members. */
 static struct member *deliver(struct server *s, const struct line *line)
 {
 	struct member **link = &s->members, *m, *full = NULL;
@@ -117,7 +118,7 @@ static struct member *deliver(struct server *s, const struct line *line)
 	return full;
 }
 
-/* The notices that somebody was dropped may find others without room. */
+/* The notices about a dropped member may find further members without room. */
 static void deliver_and_drop(struct server *s, const struct line *line)
 {
 	struct member *full = deliver(s, line), *m, **last;
@@ -147,7 +148,7 @@ static void *broadcast(void *argument)
 }
 /* doc: end */
 
-/* 0 or an error. A client that is dropped while its line waits for room has said its last line. */
+/* Returns 0 or an error. If a client is dropped while its line waits for room, that line is its last. */
 static int say(struct server *s, const char *who, const char *text)
 {
 	struct line line;
@@ -169,7 +170,7 @@ static void enter(struct member *m)
 	(void)say(m->server, "* ", notice);
 }
 
-/* However the session ends: afterwards the broadcaster does not know the member. */
+/* Runs however the session ends: afterwards the broadcaster does not know the member. */
 static void leave(struct member *m)
 {
 	struct member **link = &m->server->members;
@@ -199,7 +200,7 @@ static void *write_out(void *argument)
 	return NULL;
 }
 
-/* Until the client hangs up or is dropped. */
+/* Reads until the client hangs up or is dropped. */
 static void read_in(struct member *m, struct input *in)
 {
 	char who[NAME + 3];
@@ -210,7 +211,7 @@ static void read_in(struct member *m, struct input *in)
 		;
 }
 
-/* A client that has closed its own direction still gets what was said before, if it reads that within a second. */
+/* A client that has shut down its own direction still gets the lines sent before, if it reads them within a second. */
 static void converse(struct member *m, struct input *in)
 {
 	weft_task_t writer;
@@ -226,7 +227,7 @@ static void converse(struct member *m, struct input *in)
 	(void)weft_join_until(&writer, NULL, weft_now() + SECOND);
 }
 
-/* Letters only, so that nobody looks like another, or like a notice. */
+/* Letters only, so that no name looks like another name or like a notice. */
 static bool read_name(struct input *in, char name[NAME + 1])
 {
 	struct line line;
@@ -246,7 +247,7 @@ struct guest {
 	int fd;
 };
 
-/* What goes wrong here ends one client's session, and nothing else. */
+/* An error here ends one client's session and affects nothing else. */
 static void *session(void *argument)
 {
 	struct guest guest = *(struct guest *)argument;
@@ -327,7 +328,7 @@ static void tell_name(struct client *c)
 	check(write_line(c->in.fd, names[c->number]));
 }
 
-/* Until all are here. Nobody says anything before. */
+/* Waits until all clients are here. No client talks before. */
 static void wait_for_others(struct client *c)
 {
 	struct line line;
@@ -340,8 +341,8 @@ static void wait_for_others(struct client *c)
 	}
 }
 
-/* Lines are numbered, and as long as they may be, so that what the fourth client does not read is full soon. The first
- * client ends the conversation when it has heard that the fourth was dropped. */
+/* Lines are numbered, and as long as they may be, so that the buffers of the fourth client, which does not read, fill
+ * up soon. The first client ends the conversation when it has heard that the fourth was dropped. */
 static void speak(struct client *c)
 {
 	char text[TEXT];
@@ -358,7 +359,8 @@ static bool is_next(const struct client *c, const char *text)
 	return !strncmp(text, expected, (size_t)length);
 }
 
-/* The next line that somebody said; notices on the way there. 0, or why no more lines come. */
+/* Waits for the next line that a client said, and counts the notices on the way. Returns 0, or the error if no more
+ * lines come. */
 static int hear(struct client *c)
 {
 	struct line line;
@@ -375,7 +377,8 @@ static int hear(struct client *c)
 	return 0;
 }
 
-/* Each speaks when the one before has been heard: so nobody who reads is ever more than a few lines behind. */
+/* Each client talks when the line of the client before has arrived, so a reading client is never more than a few lines
+ * behind. */
 static void *talk(void *argument)
 {
 	struct client *c = argument;
@@ -393,8 +396,8 @@ static void *talk(void *argument)
 	return NULL;
 }
 
-/* What was on the way is still there when the server has hung up: the beginning of the conversation. None of it, if the
- * task that writes to this client got no processor meanwhile. */
+/* Lines that were sent are still there when the server has hung up: the beginning of the conversation. There are none
+ * if the task that writes to this client got no processor meanwhile. */
 static void *read_nothing(void *argument)
 {
 	struct client *c = argument;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * clauses.c: what each kind of clause costs. `weft run examples/clauses.c -- 100` measures, and prints the least of a
- * hundred short runs each; without a number it runs each once and counts. docs/clauses.md, docs/effects.md, step 7.
+ * clauses.c: the costs of each kind of clause. `weft run examples/clauses.c -- 100` measures, and prints the shortest
+ * of a hundred short runs of each kind; without a number the program runs each kind once and counts. docs/clauses.md,
+ * docs/effects.md, step 7.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ WEFT_EXCEPTION(stop, int, at);
 
 enum { PERFORMS = 1000, CHOICES = 9, DEPTH = 100 };
 
-/* The library looks, at each perform, who handles it. */
+/* At each perform, the library searches for the handler. */
 static void *ask(void *unused)
 {
 	long i = 0;
@@ -35,7 +36,7 @@ static int next_in_place(void *state, int after)
 	return after + 1;
 }
 
-/* Here it is guessed that the clause is next_in_place: if so, it is inlined. */
+/* The performer guesses that the clause is next_in_place: if so, the clause is inlined. */
 static void *ask_hot(void *unused)
 {
 	long i = 0;
@@ -45,7 +46,7 @@ static void *ask_hot(void *unused)
 	return unused ? NULL : (void *)i;
 }
 
-/* The handler is looked for once. */
+/* The handler is searched for once. */
 static void *ask_located(void *unused)
 {
 	weft_coro_t *k = weft_locate(next);
@@ -144,7 +145,8 @@ WEFT_HANDLER(by_throwing, weft_general(next, next_throws), weft_abort(stop, stop
 WEFT_HANDLER(by_abort, weft_abort(stop, stopped), weft_on_failure(must_have_memory));
 WEFT_HANDLER(of_something_else, weft_tail(unrelated, never), weft_on_failure(must_have_memory));
 
-/* ---- contenders: each returns how often it did what it is about ----------------------------------------------- */
+/* ---- contenders: each returns the number of its operations
+ * --------------------------------------------------------- */
 
 static int (*volatile pointer)(void *state, int after) = next_in_place;
 
@@ -361,7 +363,7 @@ static double nanoseconds(void)
 
 enum { CONTENDERS = sizeof contenders / sizeof *contenders };
 
-/* All of them in turns, so that each has its share of the machine's quiet moments. */
+/* Contenders take turns, so that each has its share of the machine's quiet moments. */
 static void measure(double least[], int runs)
 {
 	for (int run = 0; run < runs; run++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * copy.c: a file is copied in parts, at most four at once, each by a task. If one fails the others are cancelled. Under
- * `weft simulate` the disk is made up, and reads and writes are shorter than they could be.
+ * copy.c: copies a file in parts, at most four at once, each by a task. If one part fails, the other tasks are
+ * cancelled. Under `weft simulate` the disk is simulated, and some reads and writes are short.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { PARTS = 16, PART = 20000, AT_ONCE = 4 };
 
 struct copy {
 	int from, to;
-	weft_sem_t free;      /* tasks that may begin */
+	weft_sem_t free;      /* counts the tasks that may begin */
 	unsigned now;	      /* atomic: parts in progress */
 	unsigned long copied; /* atomic: bytes */
 };
@@ -40,7 +40,7 @@ static unsigned char byte_at(int64_t place)
 	return (unsigned char)((uint64_t)place * 2654435761u >> 13);
 }
 
-/* A write may be shorter than what was asked for. */
+/* A write may be shorter than requested. */
 static void write_at(int fd, const unsigned char *text, ssize_t size, int64_t at)
 {
 	ssize_t n, done = 0;
@@ -96,7 +96,7 @@ static void copy_all(struct copy *c)
 		weft_task_fail(error);
 }
 
-/* It has no name any more: nothing is left of it when the program ends. */
+/* The file is unlinked at once, so nothing is left of it when the program ends. */
 static int open_file(const char *what)
 {
 	char path[64];

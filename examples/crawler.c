@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * crawler.c: fetches each page of a site that it can reach from the first one, four at a time, and waits for none
- * longer than two seconds.
+ * crawler.c: fetches each page of a site that is reachable from the first one, four at a time, and waits for each page
+ * two seconds at most.
  *
  *   ./weft run examples/crawler.c                          a site that is a task of the same program
- *   ./weft run examples/crawler.c -- http://host/path [N]  another one, N pages at a time
+ *   ./weft run examples/crawler.c -- http://host/path [N]  another site, N pages at a time
  *
- * One page of the program's own site does not exist, and one never comes. Links to other hosts are not followed.
+ * One page of the program's own site does not exist, and one page never arrives. Links to other hosts are not followed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ enum { AT_ONCE = 4, PATIENCE = 2000 /* milliseconds */, PAGES = 1000, URL = 500,
 
 static const struct {
 	const char *path, *text;
-	uint64_t takes; /* milliseconds, to make it */
+	uint64_t takes; /* milliseconds that the server needs to make it */
 } site[] = {
     {"/", "<a href=\"/news\"> <a href=\"people\"> <a href=\"/slow\"> <a href=\"/gone\"> <a href=\"/map\">", 0},
     {"/news", "<a href=\"/\"> <a href=\"/news/1\"> <a href=\"news/2\"> <a href=\"news/3#end\">", 10},
@@ -80,7 +80,7 @@ static int open_server(struct server *s)
 static void close_server(struct server *s)
 {
 	if (s->server)
-		weft_http_stop(s->server, weft_now()); /* nobody waits for the slow page any more */
+		weft_http_stop(s->server, weft_now()); /* no request waits for the slow page now */
 	weft_http_close(s->server);
 	weft_close(s->listener);
 }
@@ -91,7 +91,7 @@ struct page {
 	struct crawl *crawl;
 	char url[URL], *text;
 	ssize_t size;
-	int status, links; /* of HTTP, or a negative errno */
+	int status, links; /* HTTP status, or a negative errno */
 };
 
 struct crawl {
@@ -100,11 +100,11 @@ struct crawl {
 	size_t origin;		  /* bytes of "http://host:port" in `first` */
 	struct page pages[PAGES]; /* in the order in which they were found */
 	int at_once, found, begun, active, most;
-	weft_chan_t *fetched; /* of pages */
+	weft_chan_t *fetched; /* fetched pages */
 };
 
 /* doc: begin fetch */
-/* One deadline for all of it. */
+/* One deadline covers the whole fetch. */
 static int fetch(struct page *p, uint64_t deadline)
 {
 	weft_http_request_t *r;
@@ -165,7 +165,8 @@ static void follow_links(struct crawl *c, struct page *p)
 }
 
 /* doc: begin crawl */
-/* Only this task knows which pages there are: the others get one to fill in, and give it back through the channel. */
+/* Only this task knows the list of pages. Each other task gets a page to fill in, and returns it through the
+ * channel. */
 static int crawl(struct crawl *c)
 {
 	struct page *p;

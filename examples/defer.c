@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * defer.c: scoped resources. Whoever acquires something performs `defer` with the function that gives it back; the
- * handler runs that *after* the rest of the scope, because it is a recursive function that resumes in the middle. So
- * cleanups run in reverse order, and also when the scope is left by an exception.
+ * defer.c: scoped resources. A function that acquires a resource performs `defer` with the function that releases it.
+ * The handler runs this function *after* the rest of the scope, because the handler is a recursive function that
+ * resumes the body in the middle. So cleanups run in reverse order, and also when the scope is left by an exception.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static weft_request_t run_scope(weft_coro_t *k)
 		cleanup_fn_t *cleanup = weft_args(defer, r)->cleanup;
 		void *resource = weft_args(defer, r)->resource;
 
-		r = run_scope(k); /* the rest of the scope, whichever way it ends */
+		r = run_scope(k); /* the rest of the scope, however it ends */
 		cleanup(resource);
 	}
 	return r;
@@ -85,9 +85,9 @@ static FILE *scoped_file(const char *directory, const char *name)
 }
 /* doc: end */
 
-static char scratch[64]; /* to look afterwards whether anything is left */
+static char scratch[64]; /* for the check afterwards that nothing is left */
 
-/* Writes a file and reads it back; the name decides whether that can succeed. */
+/* Writes a file and reads it back. The name decides whether this can succeed. */
 static void *work(void *name)
 {
 	char *directory = scoped_directory();

@@ -36,7 +36,7 @@ WEFT_HANDLER(luck, weft_tail(roll, roll_at_random));
 
 /* doc: begin exact */
 struct chances {
-	double now; /* of having come here */
+	double now; /* the probability of the current path */
 	double of[19];
 };
 
@@ -73,7 +73,7 @@ int main(void)
 	for (int i = 0; i < 3; i++) {
 		int score = (int)(intptr_t)weft_run(&luck, &seed, game, NULL);
 
-		if (!score) { /* no game scores that */
+		if (!score) { /* no game has this score */
 			perror("cannot play");
 			return 1;
 		}

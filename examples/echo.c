@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * echo.c: a server with a task for each connection, and its clients. One of them says nothing, until the server's
- * patience ends. Under `weft simulate` the same program runs in a network that is made up, with delays and short reads.
+ * echo.c: a server with a task for each connection, and its clients. One client sends nothing until the server's
+ * time-out ends the connection. Under `weft simulate` the same program runs in a simulated network, with delays and
+ * short reads.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static void close_connection(int *fd)
 	weft_close(*fd);
 }
 
-/* Until the client has ended, or is silent for too long. */
+/* Serves until the client ends the connection or is silent for too long. */
 static void *serve(void *argument)
 {
 	struct connection c = *(struct connection *)argument;
@@ -101,13 +102,13 @@ static void *say_nothing(void *argument)
 	if (fd < 0)
 		weft_task_fail(fd);
 	weft_defer(close_connection, &fd);
-	/* The server's end of the connection comes first. */
+	/* The server closes the connection first. */
 	if (weft_read(fd, &byte, 1) != 0)
 		weft_task_fail(-EIO);
 	return NULL;
 }
 
-/* If one cannot begin the others would wait for it. */
+/* If a task cannot start, the other tasks would wait for it. */
 static void start(weft_scope_t *scope, weft_fn_t *fn, void *argument)
 {
 	int error = weft_scope_spawn(scope, fn, argument);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * exceptions.c: throwing through several coroutines, and trying again. An exception ends the coroutine that its handler
- * resumed and whatever was running inside, saving nothing; a reset starts it over on the stack it has.
+ * resumed, and all coroutines inside it, and saves nothing; a reset starts that coroutine again on the stack it has.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@ WEFT_EXCEPTION(host_down, const char *, host, int, attempt);
 WEFT_EFFECT(void, report_progress, const char *, what);
 /* doc: end */
 
-/* ---- three layers, each of them a coroutine inside the one before ---- */
+/* ---- three layers, each a coroutine inside the layer before ---- */
 
 struct download {
-	int attempt; /* of how many so far */
-	int fails;   /* so many attempts fail */
-	int depth;   /* layers between this code and the one that connects */
+	int attempt; /* number of attempts so far */
+	int fails;   /* number of attempts that fail */
+	int depth;   /* number of layers between this code and connect_to */
 	int bytes;
 };
 
@@ -35,7 +35,7 @@ static void *connect_to(void *arg)
 	return NULL;
 }
 
-/* A layer that handles other things, nothing of which concerns the exception: it is never resumed again. */
+/* A layer that handles unrelated effects: the exception ends it without resuming it. */
 static void *layer(void *arg)
 {
 	struct download *download = arg;
@@ -82,7 +82,7 @@ static size_t live_coroutines(void)
 	return stats.live;
 }
 
-/* Where nobody handles it. */
+/* The default handler runs if no handler handles the exception. */
 static __attribute__((noreturn)) void give_up(const char *host, int attempt)
 {
 	printf("nobody handles that %s is down (attempt %d): the default handler ends the program\n", host, attempt);

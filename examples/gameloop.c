@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * gameloop.c: a scheduler of one's own, in a loop of frames. Scripts are tasks that sleep and wait in straight lines.
- * The loop gives them a budget for each frame; what does not fit goes on in the next. Their clock is the game's: it
- * stands while the game is paused, and no script notices.
+ * gameloop.c: a custom scheduler in a loop of frames. Scripts are tasks that sleep and wait in straight lines of code.
+ * The loop gives them a budget for each frame; a script that does not fit continues in the next frame. Their clock is
+ * the game's: it stands while the game is paused, and no script notices.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +16,11 @@ enum { FRAMES = 12, FRAME_MS = 16, BUDGET = 3 /* steps in a frame; a real game w
 struct script {
 	struct script *next;
 	weft_coro_t *k;
-	weft_waiter_t *waits; /* with a deadline; NULL: ready, or waiting without one */
+	weft_waiter_t *waits; /* with a deadline; NULL: ready, or it waits without a deadline */
 };
 
 static struct {
-	uint64_t now; /* of the game */
+	uint64_t now; /* the time in the game */
 	struct script *ready, **end, *sleeping;
 	int living;
 } game;
@@ -43,7 +43,7 @@ static void stop_sleeping(struct script *s)
 	s->waits = NULL;
 }
 
-/* What it waits for has happened; or its time has come, see wake_sleepers. */
+/* The event has happened, or the deadline has passed: see wake_sleepers. */
 static void wake(weft_waiter_t *w)
 {
 	stop_sleeping(w->owner);
@@ -66,7 +66,7 @@ static void wait_for(struct script *s, weft_waiter_t *w)
 	w->wake = wake;
 	w->owner = s;
 	if (!weft_waiter_park(w)) {
-		add(s); /* it has happened already */
+		add(s); /* the event has happened already */
 	} else if (w->timer.at != WEFT_NEVER) {
 		s->waits = w;
 		s->next = game.sleeping;
@@ -76,7 +76,7 @@ static void wait_for(struct script *s, weft_waiter_t *w)
 
 static int start(weft_fn_t *fn, void *arg)
 {
-	weft_attr_t attr = {.policy = WEFT_OVERCOMMIT}; /* who waits for another must stay where it is */
+	weft_attr_t attr = {.policy = WEFT_OVERCOMMIT}; /* frames of a script that waits must not move */
 	struct script *s = calloc(1, sizeof *s);
 
 	if (!s || !(s->k = weft_create_with(fn, arg, &attr))) {
@@ -88,7 +88,7 @@ static int start(weft_fn_t *fn, void *arg)
 	return 0;
 }
 
-/* One step: until it waits, gives way or ends. */
+/* Runs one step of a script: until it waits, yields or ends. */
 static void run(struct script *s)
 {
 	weft_request_t r;
@@ -112,7 +112,7 @@ static void run(struct script *s)
 		case weft_case(weft_op_wait):
 			wait_for(s, weft_args(weft_op_wait, r)->waiter);
 			return;
-		default: /* it has ended */
+		default: /* the script has ended */
 			weft_delete(s->k);
 			free(s);
 			game.living--;
@@ -162,7 +162,7 @@ static void *hero(void *unused)
 	return unused;
 }
 
-/* Has much to compute, and does it in pieces. */
+/* A script with a long computation, which it does in pieces. */
 static void *oracle(void *unused)
 {
 	for (int piece = 1; piece <= 5; piece++) {

@@ -11,11 +11,11 @@
  *     --workers N             threads [as many as processors]
  *     --stack POLICY          where call stacks come from: see docs/stacks.md [WEFT_STACK, else overcommit]
  *     --io BACKEND            epoll or io_uring [WEFT_IO, else the better one that works]
- *     --no-status             without /-/ and /metrics, which everybody can read who reaches the server
+ *     --no-status             without /-/ and /metrics, which every client that reaches the server can read
  *
  * Listeners that systemd passes (LISTEN_FDS) are like --listen fd:3 and so on at the end. /-/ is a live page about the
  * server, and /metrics is for Prometheus. SIGHUP reads the certificates again. SIGINT and SIGTERM end the server when
- * the requests that have begun are answered, or after 10 seconds.
+ * the requests in progress are answered, or after 10 seconds.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -49,8 +49,8 @@ struct program {
 	struct listener listeners[LISTENERS];
 	int count;
 	weft_http_server_t *server;
-	sigset_t signals;      /* that it waits for; blocked in every thread */
-	weft_event_t stopping; /* the live pages are to end */
+	sigset_t signals;      /* signals for which it waits; blocked in every thread */
+	weft_event_t stopping; /* set when the live pages must end */
 	uint64_t begun;
 	int result;
 };
@@ -67,7 +67,7 @@ static __attribute__((noreturn, format(printf, 1, 2))) void refuse(const char *f
 	exit(2);
 }
 
-/* ---- what it says of itself -------------------------------------------------------------------------------------- */
+/* ---- status and metrics ------------------------------------------------------------------------------------------ */
 
 struct figures {
 	weft_http_stats_t http;
@@ -130,7 +130,7 @@ static void metrics(weft_http_t *http, void *program)
 }
 /* doc: end metrics */
 
-/* The figures each second, until the client leaves or the server stops. */
+/* Sends the figures each second, until the client leaves or the server stops. */
 static void events(weft_http_t *http, void *program)
 {
 	struct program *p = program;
@@ -153,7 +153,7 @@ static void events(weft_http_t *http, void *program)
 		 weft_event_wait_until(&p->stopping, weft_now() + SECOND) == -ETIMEDOUT);
 }
 
-/* The response lists all tasks, and says what each waits for. */
+/* The response lists all tasks, and for each the object or operation for which it waits. */
 static void tasks(weft_http_t *http, void *program)
 {
 	int fd = memfd_create("tasks", MFD_CLOEXEC);
@@ -235,7 +235,7 @@ static int listen_at_port(const char *address)
 	return weft_listen(colon && !length ? NULL : host, (unsigned)port, 0, 0);
 }
 
-/* A descriptor or a negative errno. */
+/* Returns a descriptor or a negative errno. */
 static int listen_at(const char *address)
 {
 	if (!strncmp(address, "fd:", 3))
@@ -348,7 +348,7 @@ static void add_listener(struct program *p, const char *address, const char *cer
 	    (struct listener){.address = address, .certificate = certificate, .key = key, .program = p};
 }
 
-/* Listeners of systemd: descriptors from 3 on. */
+/* Adds the listeners that systemd passes: descriptors from 3 on. */
 static void add_inherited(struct program *p, const char *certificate, const char *key)
 {
 	const char *process = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
@@ -371,7 +371,7 @@ static void set_stack(const char *policy)
 	setenv("WEFT_STACK", policy, 1);
 }
 
-/* The next argument, which `option` needs. */
+/* Returns the next argument, which `option` needs. */
 static const char *value_of(char ***at, const char *option)
 {
 	if (!*++*at)
@@ -431,7 +431,7 @@ static void read_option(struct program *p, char ***at)
 static void read_options(struct program *p, char **at)
 {
 	const char *certificate = NULL, *key = NULL;
-	bool is_used = true; /* the certificate */
+	bool is_used = true; /* whether a --listen follows the certificate */
 
 	while (*++at) {
 		const char *option = *at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * jsonl.c: a streaming parser that is plain recursive descent. It reads JSON values, one a line, from stdin and prints
- * each scalar with its path. The parser is a coroutine that asks for bytes when it has none, so the input can be cut
+ * jsonl.c: a streaming parser that is plain recursive descent. It reads JSON values, one on each line, from stdin and prints
+ * each scalar with its path. The parser is a coroutine that requests bytes when it has none, so the input can be split
  * anywhere; main reads 1, 2, 3, … bytes at a time to prove it. A malformed line is reported, and the parser starts over
  * on the next.
  */
@@ -37,7 +37,7 @@ struct parser {
 };
 
 /* doc: begin next */
-/* The next byte, without taking it; -1 at the end. Everything else is a parser as it is in any book. */
+/* Returns the next byte without consuming it; -1 at the end. All other functions are an ordinary textbook parser. */
 static int peek(struct parser *p)
 {
 	if (!p->input.size)
@@ -100,7 +100,7 @@ static void parse_string(struct parser *p, struct text *text)
 	next(p);
 }
 
-/* true, false, null or a number. */
+/* Parses true, false, null or a number. */
 static void parse_word(struct parser *p, struct text *text)
 {
 	char *end;
@@ -117,7 +117,8 @@ static void parse_word(struct parser *p, struct text *text)
 /* doc: begin value */
 static void parse_value(struct parser *p);
 
-/* What is between [ and ], or { and }. A member's path is the path of what it is in, and its index or its name. */
+/* Parses the text between [ and ], or { and }. A member's path is its container's path, followed by its index or
+ * name. */
 static void parse_members(struct parser *p, int end)
 {
 	size_t outer = p->path.size;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A replicated store of keys and values, and the mistakes that such stores have: kv [BUG [SEEDS]].
+ * A replicated key-value store, and mistakes that such stores have: kv [BUG [SEEDS]].
  *
- * Three nodes keep one log of writes, each on its disk. One of them leads in each term: term t belongs to node t % 3.
- *   VOTE    "promise to follow nobody of an earlier term, and tell what you have": the candidate goes on with the log
+ * Three nodes keep one log of writes, each on its disk. One node leads in each term: term t belongs to node t % 3.
+ *   VOTE    "promise to follow no node of an earlier term, and send your log": the candidate continues with the log
  *           of the latest term among a majority
  *   APPEND  "this is the log in my term": stored and synced, unless a later term was promised
- *   PUT, GET  of a client: answered by the leader, when a majority has the log with it
+ *   PUT, GET  from a client: answered by the leader when a majority has the log with it
  * The whole log is one value of Paxos; it is short enough to be sent at once.
  *
- * Nodes lose their power and are cut from each other, as the seed decides. Each client writes to a key of its own and
- * reads it back: it must find what it wrote last. WEFT_SIMULATE repeats what was found. The mistakes:
- *   lost-write   what was written is not synced
- *   split-brain  a leader that reaches no majority answers all the same
+ * Nodes lose their power and are cut off from each other, as the seed decides. Each client writes to a key of its own
+ * and reads it back: it must find the value that it wrote last. WEFT_SIMULATE repeats a run that failed. The mistakes:
+ *   lost-write   written data is not synced
+ *   split-brain  a leader that reaches no majority answers nevertheless
  *   wrong-reply  requests share the memory of their replies
  */
 #define _GNU_SOURCE
@@ -33,9 +33,9 @@ struct entry {
 	uint32_t id, key, value;
 };
 
-/* What a node has on its disk: two of them, written in turn, so that a torn one leaves the other. */
+/* A node's state on its disk. There are two copies, written in turn, so that a torn write leaves the other copy. */
 struct state {
-	uint32_t number; /* the higher is the later */
+	uint32_t number; /* the copy with the higher number is the later one */
 	uint32_t promised, term, count;
 	struct entry log[ENTRIES];
 	uint32_t sum;
@@ -45,7 +45,7 @@ enum kind { VOTE = 1, APPEND, PUT, GET };
 
 struct message {
 	uint32_t kind, ok, promised;
-	struct entry entry; /* of a client */
+	struct entry entry; /* from a client */
 	struct state state;
 };
 
@@ -53,15 +53,15 @@ static struct node {
 	char name[8];
 	uint32_t number;
 	weft_task_t task;
-	weft_mutex_t lock; /* of the fields below */
+	weft_mutex_t lock; /* protects the fields below */
 	struct state state;
 	bool leads;
-	uint64_t heard; /* from a leader */
+	uint64_t heard; /* when a leader was heard last */
 	struct message reply;
 } nodes[NODES];
 
 static bool wrong;
-static unsigned took; /* milliseconds of the simulated time */
+static unsigned took; /* duration in milliseconds of simulated time */
 
 /* ---- the disk ---------------------------------------------------------------------------------------------------- */
 
@@ -76,7 +76,7 @@ static uint32_t sum_of(const struct state *s)
 	return sum;
 }
 
-/* Under the lock. A node that cannot write must not go on. */
+/* Called under the lock. A node that cannot write must stop. */
 static void keep(struct node *n)
 {
 	int fd = weft_open("state", O_CREAT | O_RDWR, 0600);
@@ -123,9 +123,9 @@ static void load(struct node *n)
 	(void)weft_close(fd);
 }
 
-/* ---- asking others ----------------------------------------------------------------------------------------------- */
+/* ---- requests to other nodes ------------------------------------------------------------------------------------- */
 
-/* The answer is written over the question. */
+/* The answer overwrites the question. */
 static bool ask(const char *host, struct message *m)
 {
 	uint64_t until = weft_now() + 20 * MS;
@@ -154,7 +154,7 @@ static void *ask_one(void *q_)
 	return NULL;
 }
 
-static int lacking; /* memory for a task: what the run shows then is not what it is to show */
+static int lacking; /* there was no memory for a task: the result of the run does not count */
 
 static int begin(weft_scope_t *scope, weft_fn_t *fn, void *argument)
 {
@@ -165,7 +165,8 @@ static int begin(weft_scope_t *scope, weft_fn_t *fn, void *argument)
 	return error;
 }
 
-/* Both others at once. How many of the three nodes agree: the asker does. Who learns of a later term leads no more. */
+/* Asks both other nodes at once. Returns how many of the three nodes agree, including the asker. A leader that learns
+ * of a later term stops leading. */
 static int ask_others(struct node *n, const struct message *m, struct question q[NODES])
 {
 	int agree = 1;
@@ -201,14 +202,14 @@ static bool is_later(const struct state *a, const struct state *b)
 	return a->term > b->term || (a->term == b->term && a->count > b->count);
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static void take_log(struct state *to, const struct state *from)
 {
 	to->count = from->count;
 	memcpy(to->log, from->log, sizeof to->log);
 }
 
-/* A term of its own, later than all that it knows of. */
+/* Starts a term of this node, later than all terms that it knows. */
 static void run_for_leader(struct node *n)
 {
 	struct message m = {.kind = VOTE};
@@ -260,7 +261,7 @@ static void *ticks(void *n_)
 	return NULL;
 }
 
-/* Under the lock, as the others below. */
+/* Called under the lock, like the handlers below. */
 static void vote(struct node *n, struct message *m)
 {
 	m->ok = m->state.promised > n->state.promised;
@@ -373,7 +374,7 @@ static void *lives(void *n_)
 	return NULL;
 }
 
-/* ---- what goes wrong --------------------------------------------------------------------------------------------- */
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 static int start(weft_scope_t *scope, struct node *n)
 {
@@ -405,7 +406,7 @@ static void restart_all(weft_scope_t *scope)
 		restart(scope, &nodes[i]);
 }
 
-/* A power failure of one or all nodes, a node alone, all well again. */
+/* Injects a power failure of one or all nodes, isolates a node, or ends all failures. */
 static void *breaks(void *scope)
 {
 	struct node *n;
@@ -435,7 +436,7 @@ static void *breaks(void *scope)
 
 /* ---- clients ----------------------------------------------------------------------------------------------------- */
 
-/* Of one node after the other, until it is answered. */
+/* Sends a request to the nodes in turn, until one answers it. */
 static uint32_t request(enum kind kind, struct entry e)
 {
 	struct message m;
@@ -497,16 +498,17 @@ static void *world(void *unused)
 	if (lacking || error || wrong)
 		weft_task_fail(lacking ? lacking
 			       : error ? error
-				       : -EBADMSG); /* -ETIMEDOUT: it stands still, though all is well */
+				       : -EBADMSG); /* -ETIMEDOUT: no progress, although there are no failures */
 	return unused;
 }
 
-/* A seed after the other, in processes of their own, until one fails. That is what is expected of a mistake. */
+/* Runs the seeds in sequence, each in a process of its own, until one fails, which is expected if there is a
+ * mistake. */
 static int explore(const weft_rt_config_t *config, uint64_t seeds)
 {
 	int result;
 
-	if (getenv("WEFT_SIMULATE")) /* what was found, once more */
+	if (getenv("WEFT_SIMULATE")) /* repeats the run that failed */
 		return -weft_rt_run(config, world, NULL, NULL);
 	result = weft_simulate_seeds(0, seeds, config, world, NULL, NULL);
 	printf("%s\n", result < 0 ? strerror(-result) : result ? "a seed fails" : "no seed fails");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// lambdas.cpp: handlers of C++. The same parser runs under handlers that read text in different ways and differ in what
-// an error means; tasks are scheduled by a clause that keeps what it gets; a search tries all ways.
+// lambdas.cpp: handlers of C++. The same parser runs under handlers that read text and treat errors in different ways;
+// tasks are scheduled by a clause that keeps resumptions; a search tries all ways.
 #include <exception>
 #include <weft/weft.hpp>
 
@@ -61,7 +61,7 @@ static long expression()
 // doc: end
 
 // doc: begin evaluate
-// Tail clauses are plain calls; the abort clause answers when the parser, however deep it was, is gone.
+// Tail clauses are plain calls. The abort clause answers when the parser, however deep it was, has been unwound.
 static std::string evaluate(const std::string &text)
 {
 	std::size_t at = 0;
@@ -77,7 +77,7 @@ static std::string evaluate(const std::string &text)
 // doc: end
 
 // doc: begin feed
-// The same parser, given its text piece by piece: where it needs more, a general clause keeps it for later.
+// The same parser, given its text in pieces: when it needs more text, a general clause keeps its resumption.
 class feeder
 {
       public:
@@ -91,7 +91,7 @@ class feeder
 	void feed(char c)
 	{
 		next_ = c;
-		while (next_ && waiting_) // it may look more than once
+		while (next_ && waiting_) // it may look at the same byte more than once
 			std::exchange(waiting_, {}).resume(c);
 	}
 	std::optional<long> result() const

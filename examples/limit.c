@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * limit.c: a rate limiter as a handler. Whatever a body spawns, directly or not, it may spawn once in ten milliseconds:
- * the handler answers `spawn` itself, and passes it on when it is time. docs/tasks.md.
+ * limit.c: a rate limiter as a handler. A body may spawn one task in ten milliseconds, directly or not: the handler
+ * answers `spawn`, and forwards it when it is time. docs/tasks.md.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static int spawn_slowly(void *state, struct weft_spawn *what)
 		now = weft_now();
 	}
 	l->next = now + 10 * MS;
-	return weft_op_spawn(what); /* to the handler further out: the runtime */
+	return weft_op_spawn(what); /* to the next enclosing handler: the runtime */
 }
 
 WEFT_HANDLER(limited, weft_tail(weft_op_spawn, spawn_slowly));
@@ -50,7 +50,7 @@ static void *spawns_five(void *result)
 
 static void *run(void *unused)
 {
-	/* Frames that wait must stay where they are. */
+	/* Frames of a waiting task must not move. */
 	weft_attr_t attr = {.policy = WEFT_OVERCOMMIT};
 	struct limiter limiter = {0};
 	uint64_t begin = weft_now();

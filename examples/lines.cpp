@@ -13,7 +13,7 @@
 using namespace std::chrono_literals;
 
 // doc: begin serve
-// A client that is silent for a minute is not waited for.
+// A client may be silent for a minute; then the connection ends.
 static void serve(weft::tcp_stream client)
 {
 	weft::buffered_reader in(client);
@@ -94,7 +94,8 @@ class changes
 	std::optional<weft::file_watch> watch_;
 };
 
-// Prints whole lines, also those that come later. The watch begins before the first read, so no change is missed.
+// Prints whole lines, including lines that are appended later. The watch begins before the first read, so no change is
+// missed.
 static void follow(const std::string &path, const std::string &last)
 {
 	changes changed(path);

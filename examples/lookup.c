@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * lookup.c: the addresses of six names, asked for one after another, all at once, three at a time, and with a deadline.
- * The resolver's delays are played by a handler of `io`, between the asking task and its runtime. The program simulates
- * itself, so that it has a network in memory that knows the names, and takes the same time every time; by weft_rt_run
- * the same tasks ask the real one.
+ * lookup.c: looks up the addresses of six names: sequentially, all at once, three at a time, and with a deadline. A
+ * handler of `io` between the asking task and its runtime plays the resolver's delays. The program simulates itself: so
+ * it has a network in memory that knows the names, and takes the same time every time. By weft_rt_run the same tasks
+ * ask the real resolver.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -17,19 +17,19 @@ enum { NAMES = 6, AT_ONCE = 3, PATIENCE = 25 /* milliseconds */ };
 
 static const struct {
 	const char *name;
-	uint64_t takes; /* milliseconds, to answer */
+	uint64_t takes; /* milliseconds until the answer */
 } hosts[NAMES] = {{"alpha", 40}, {"bravo", 10}, {"charlie", 30}, {"delta", 20}, {"echo", 10}, {"foxtrot", 30}};
 
 struct question {
 	const char *name;
 	uint64_t takes, deadline; /* milliseconds; a time of weft_now() */
-	weft_sem_t *free;	  /* given back after the answer; NULL: none */
+	weft_sem_t *free;	  /* released after the answer; NULL: none */
 	int found;		  /* addresses, or a negative errno */
 	weft_address_t address;
 };
 
 /* doc: begin resolver */
-/* The answer comes late, or too late. What is not a look-up is passed on at once. */
+/* Answers late, or too late. Operations that are not look-ups are forwarded at once. */
 static int answer_late(void *state, weft_io_t *io)
 {
 	const struct question *q = state;
@@ -39,7 +39,7 @@ static int answer_late(void *state, weft_io_t *io)
 		return weft_op_io(io);
 	weft_sleep_until(answered < io->deadline ? answered : io->deadline);
 	if (answered < io->deadline)
-		return weft_op_io(io); /* to the handler further out: the runtime */
+		return weft_op_io(io); /* to the next enclosing handler: the runtime */
 	io->result = -ETIMEDOUT;
 	return WEFT_IO_DONE;
 }
@@ -63,7 +63,7 @@ static void give_back(weft_sem_t **permit)
 
 static void *look_up(void *argument)
 {
-	/* Frames that wait must stay where they are. */
+	/* Frames of a waiting task must not move. */
 	weft_attr_t attr = {.policy = WEFT_OVERCOMMIT};
 	struct question *q = argument;
 

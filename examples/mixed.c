@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* mixed.c: a coroutine resumed by a loop, under a table: what the loop does not want to see is done in place. */
+/* mixed.c: a coroutine resumed by a loop, under a table: the clauses of the table run effects in place, and the loop
+ * does not see them. */
 /* doc: begin program */
 #include <stdio.h>
 #include <weft/weft.h>

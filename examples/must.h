@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * must.h: for programs that can do nothing without memory. They say so in one line, and end with exit code 1:
+ * must.h: for programs that cannot continue without memory. They print one line, and end with exit code 1:
  *
  *   weft_coro_t *k = must(weft_create(fn, arg));
  *   weft_set_failure_hook(must_not_fail);                    a coroutine's stack cannot grow
@@ -24,7 +24,7 @@ static inline weft_coro_t *must(weft_coro_t *k)
 	return k;
 }
 
-/* The coroutine may be in the middle of printf: nothing here may wait for what it holds. */
+/* The coroutine may be inside printf, so nothing here may wait for a lock that it holds. */
 static inline void must_not_fail(weft_coro_t *k, weft_failure_t why)
 {
 	static const char text[] = "no memory for a coroutine's stack\n";

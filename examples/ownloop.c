@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * ownloop.c: a program with a loop of its own. It polls a pipe, and the descriptor of a runtime, whose tasks run in
+ * ownloop.c: a program with its own event loop. It polls a pipe and the descriptor of a runtime, whose tasks run in
  * between on the same thread: weft_rt_open in weft/sched.h.
  */
 #include <poll.h>
@@ -24,7 +24,7 @@ static void *worker(void *lines)
 	return NULL;
 }
 
-/* The world: another thread writes to the pipe. */
+/* The outside world: another thread writes to the pipe. */
 static void *world(void *pipe)
 {
 	static const char *const lines[] = {"one", "two", "three"};
@@ -41,7 +41,7 @@ static void *world(void *pipe)
 }
 
 /* doc: begin loop */
-/* Until the pipe has ended, and then until the runtime has no task. */
+/* Runs until the pipe has ended, and then until the runtime has no task. */
 static int loop(weft_rt_t *rt, weft_chan_t *lines, int input)
 {
 	struct pollfd fds[] = {{weft_rt_fd(rt), POLLIN, 0}, {input, POLLIN, 0}};
@@ -56,7 +56,7 @@ static int loop(weft_rt_t *rt, weft_chan_t *lines, int input)
 		if (!fds[1].revents)
 			continue;
 		if (read(input, line, sizeof line) == sizeof line) {
-			weft_chan_send(lines, line); /* has no limit, so that this thread never waits */
+			weft_chan_send(lines, line); /* the channel has no limit, so this thread never waits */
 		} else {
 			weft_chan_close(lines);
 			fds[1].fd = -1;

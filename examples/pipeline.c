@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * pipeline.c: three stages, joined by channels with room for four items. A stage that is faster than the next waits for
- * it; so memory is bounded, however long the source is. When the last has what it wants the others are cancelled in the
- * middle of whatever they do, and every item is accounted for.
+ * it; so memory is bounded, however long the source is. When the last stage has enough items, the other stages are
+ * cancelled at any point of their work, and every item is accounted for.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +18,11 @@ struct item {
 /* doc: begin stage */
 struct stage {
 	weft_chan_t *in, *out;
-	struct item *hand; /* the stage's own: neither received from nor sent to anybody yet */
+	struct item *hand; /* the item that the stage owns: received and not sent yet */
 	int made, dropped;
 };
 
-/* However the stage ends. */
+/* Runs however the stage ends. */
 static void leave(struct stage *s)
 {
 	s->dropped += s->hand != NULL;
@@ -33,7 +33,7 @@ static void leave(struct stage *s)
 
 static void send_on(struct stage *s)
 {
-	/* A send that is cancelled has not happened: the item is still in hand, and leave() drops it. */
+	/* A cancelled send has not happened: the stage still owns the item, and leave() drops it. */
 	if (weft_chan_send(s->out, &s->hand) == 0)
 		s->hand = NULL;
 }
@@ -67,7 +67,7 @@ static void *numbers(void *argument)
 	return NULL;
 }
 
-/* How many there were. */
+/* Returns the number of items that were left. */
 static int empty(weft_chan_t *chan)
 {
 	struct item *item;

@@ -17,7 +17,7 @@ static void *producer(void *count)
 	return NULL;
 }
 
-/* Until a 0 comes. */
+/* Runs until a 0 arrives. */
 static void *consumer(void *sum)
 {
 	int value;
@@ -35,7 +35,7 @@ enum { PLACES = 2 };
 
 struct pipe {
 	int values[PLACES], first, count;
-	weft_resumption_t sender, receiver; /* who waits: valid ones */
+	weft_resumption_t sender, receiver; /* the waiting tasks, if valid */
 };
 
 static void put(struct pipe *pipe, int value)
@@ -54,7 +54,7 @@ static int take(struct pipe *pipe)
 /* doc: end */
 
 /* doc: begin handler */
-/* In place, if there is something to take … */
+/* In place, if there is a value to take … */
 static int receive_now(void *state)
 {
 	struct pipe *pipe = state;
@@ -62,7 +62,7 @@ static int receive_now(void *state)
 	return pipe->count ? take(pipe) : weft_escalate(receive);
 }
 
-/* … else suspended, and kept. */
+/* … else suspended, and the resumption is kept. */
 static void *receive_later(void *state, weft_resumption_t *k)
 {
 	struct pipe *pipe = state;
@@ -116,6 +116,6 @@ int main(void)
 	weft_run(&tasks, &pipe, producer, &count);
 	run_all(&pipe);
 	printf("sum %d\n", sum);
-	weft_drop(&pipe.receiver); /* it waits for a 0, and nobody is left to send one */
+	weft_drop(&pipe.receiver); /* it waits for a 0, and no task is left to send one */
 }
 /* doc: end */

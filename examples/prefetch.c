@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A join: for each order, the customer, by binary search in an array of customers; then the same with many searches in
- * turns, so that they wait for memory together (interleave.h). The search is written once, for both.
+ * A join: for each order, the customer, by binary search in an array of customers; then the same join with many
+ * interleaved searches, so that their waits for memory overlap (interleave.h). Both use the same search function.
  *
  *   ./prefetch             a small array, for the answers
- *   ./prefetch 100000000   so many customers: 0.8 GB, and what a search takes either way
+ *   ./prefetch 100000000   this number of customers: 0.8 GB, and the time of a search in both ways
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct join {
 	unsigned long long known, discounts;
 };
 
-/* The customer with that id, or NULL. */
+/* Returns the customer with that id, or NULL. */
 static const struct customer *find(const struct customer *customers, size_t count, uint32_t id)
 {
 	interleave_turn_t turn = interleave_turn();
@@ -59,7 +59,7 @@ static double now(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* In turns, or one after the other if there are no streams. */
+/* Interleaved, or sequential if `streams` is 0. */
 static double run(struct join *join, size_t orders, unsigned streams)
 {
 	double began = now();

@@ -72,7 +72,7 @@ static void *sieve(void *unused)
 		filters[i].out = chans[i + 1];
 		start(&scope, filter, &filters[i]);
 	}
-	/* The scope's end cancels them all. */
+	/* The end of the scope cancels all stages. */
 	return unused;
 }
 

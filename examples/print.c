@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * print.c: output as an effect. Without a handler the default handler writes to stdout, in place, at the cost of a
- * call. A handler can capture what a piece of code prints, or change it and print it further out.
+ * call. A handler can capture the output of a piece of code, or change it and print it to the next enclosing handler.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void *greet(void *name)
 }
 
 /* doc: begin buffer */
-/* Everything that fn(arg) prints, as a string to be freed. */
+/* Returns the output of fn(arg) as a string, which the caller frees. */
 static char *captured(weft_fn_t *fn, void *arg)
 {
 	weft_coro_t *k = must(weft_create(fn, arg));
@@ -46,7 +46,7 @@ static char *captured(weft_fn_t *fn, void *arg)
 /* doc: end */
 
 /* doc: begin indent */
-/* Indents what fn(arg) prints. A handler is ordinary code: what it prints goes to the handler outside of it. */
+/* Indents the output of fn(arg). A handler is ordinary code: its own output goes to the next enclosing handler. */
 static void indented(weft_fn_t *fn, void *arg)
 {
 	weft_coro_t *k = must(weft_create(fn, arg));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * priorities.c: a scheduler of one's own, by priorities. It handles the four effects that tasks perform, and every
- * object of weft/sync.h works under it. A task is a coroutine, a place in a queue, and a number; the lowest goes first.
- * A yield takes about half the time that it takes under the built-in one, which minds other threads too.
+ * priorities.c: a custom scheduler, by priorities. It handles the four effects that tasks perform, and every object of
+ * weft/sync.h works under it. A task is a coroutine, a place in a queue, and a number; the lowest goes first. A yield
+ * takes about half the time of a yield under the built-in scheduler, which supports several threads.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,19 +45,20 @@ static struct task *next(void)
 	return NULL;
 }
 
-/* An object has ended its wait; with threads beside this would need a lock. */
+/* An object has ended the task's wait. With several threads, this function would need a lock. */
 static void wake(weft_waiter_t *w)
 {
 	add(w->owner);
 }
 
-/* Its level is in its attributes, where a program may put what it likes. Scopes are the built-in scheduler's. */
+/* A task's level is in its attributes, where a program may store a value of its own. Only the built-in scheduler has
+ * scopes. */
 static int spawn(const struct weft_spawn *what)
 {
 	weft_attr_t attr = what->attr ? what->attr->coro : (weft_attr_t){0};
 	struct task *t = what->scope ? NULL : malloc(sizeof *t);
 
-	attr.policy = WEFT_OVERCOMMIT; /* frames of those who wait must stay where they are */
+	attr.policy = WEFT_OVERCOMMIT; /* frames of waiting tasks must not move */
 	if (!t)
 		return what->scope ? -ENOTSUP : -ENOMEM;
 	t->level = attr.user_data ? *(int *)attr.user_data : LEVELS - 1;
@@ -70,7 +71,7 @@ static int spawn(const struct weft_spawn *what)
 	return 0;
 }
 
-/* Until it waits, gives way or ends. */
+/* Runs a task until it waits, yields or ends. */
 static void run_task(struct task *t)
 {
 	weft_request_t r;
@@ -88,15 +89,15 @@ static void run_task(struct task *t)
 			w->wake = wake;
 			w->owner = t;
 			if (weft_waiter_park(w))
-				return; /* whoever ends the wait adds it */
+				return; /* the event that ends the wait queues it again */
 			continue;
 		case weft_case(weft_op_spawn):
 			weft_reply(weft_op_spawn, r, spawn(weft_args(weft_op_spawn, r)->what));
 			continue;
 		case weft_case(weft_op_now):
-			weft_reply(weft_op_now, r, 0); /* here no time passes, and no timer ends */
+			weft_reply(weft_op_now, r, 0); /* in this scheduler no time passes, and no timer expires */
 			continue;
-		default: /* it has ended */
+		default: /* the task has ended */
 			weft_delete(t->k);
 			free(t);
 			return;
@@ -113,7 +114,7 @@ static void run(void)
 }
 /* doc: end */
 
-static weft_sem_t turns; /* of the urgent: waits for what the leisurely do */
+static weft_sem_t turns; /* the urgent task takes turns that the leisurely task gives */
 
 static void *urgent(void *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * processes.c: pipelines of child processes, each run by a task, all at the same time. A pipeline has a deadline; when
- * it ends early, whatever the reason, its processes are killed and waited for, so that none is left behind.
+ * it ends early, for any reason, its processes are killed and reaped, so that none is left.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct pipeline {
 	uint64_t patience;		     /* milliseconds */
 	pid_t processes[COMMANDS];
 	int statuses[COMMANDS];
-	int started, ended; /* the first of the processes; of these the first have been waited for */
+	int started, ended; /* number of processes started; number of these, from the first on, that were reaped */
 	int error;
 	size_t length;
 	char output[TEXT];
@@ -31,7 +31,7 @@ static void close_fd(int *fd)
 		weft_close(*fd);
 }
 
-/* Deferred: also if the task is cancelled, which must not keep it from waiting here. */
+/* Deferred, so it runs also if the task is cancelled. The cancellation must not prevent it from waiting here. */
 static void end_all(struct pipeline **pipeline)
 {
 	struct pipeline *p = *pipeline;
@@ -45,7 +45,7 @@ static void end_all(struct pipeline **pipeline)
 	weft_shield_end();
 }
 
-/* Each command reads what the one before writes. `from` is what the last writes. */
+/* Starts the commands. Each reads the output of the command before. `from` is the output of the last command. */
 static int start_all(struct pipeline *p, int *from)
 {
 	int ends[2];
@@ -132,7 +132,7 @@ static void print_how_it_ended(const struct pipeline *p)
 	printf("\n");
 }
 
-/* Programs differ in the blanks that a line begins with. */
+/* Programs differ in the blanks at the beginning of a line. */
 static void print_output(const struct pipeline *p)
 {
 	bool begins = true;
@@ -146,7 +146,7 @@ static void print_output(const struct pipeline *p)
 	}
 }
 
-/* A process that was waited for is no child any more. */
+/* A process that was reaped is not a child any more. */
 static int count_left(const struct pipeline *p)
 {
 	int i, left = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * proxy.c: a proxy hands on what two sides send each other, each direction until its own end. The client sends all,
- * says that this was all, and only then reads: a proxy that closed both directions at the first end would lose it.
+ * proxy.c: a proxy forwards the data of two sides, each direction until its own end. The client sends all its data,
+ * shuts down its sending direction, and only then reads: a proxy that closed both directions at the first end would
+ * lose the answer.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,11 +31,11 @@ static void *hand_on(void *argument)
 			weft_task_fail(-EPIPE);
 	if (n < 0)
 		weft_task_fail((int)n);
-	weft_shutdown(d->to, SHUT_WR); /* the other direction goes on */
+	weft_shutdown(d->to, SHUT_WR); /* the other direction continues */
 	return NULL;
 }
 
-/* If one cannot begin the others would wait for it. */
+/* If a task cannot start, the other tasks would wait for it. */
 static void start(weft_scope_t *scope, weft_fn_t *fn, void *argument)
 {
 	int error = weft_scope_spawn(scope, fn, argument);
@@ -43,7 +44,7 @@ static void start(weft_scope_t *scope, weft_fn_t *fn, void *argument)
 		weft_scope_cancel(scope, error);
 }
 
-/* One connection; whatever goes wrong in one direction ends both. */
+/* Forwards one connection. An error in one direction ends both. */
 static int hand_on_both(int client, int server)
 {
 	struct direction there = {client, server}, back = {server, client};
@@ -55,7 +56,7 @@ static int hand_on_both(int client, int server)
 }
 /* doc: end hand_on */
 
-/* Adds up what comes until the end, and says the sum. */
+/* Adds up the data until the end, and answers with the sum. */
 static void *serve(void *listener)
 {
 	unsigned char part[777];

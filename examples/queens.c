@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Searching by effects that are resumed more than once. A program that needs a choice asks for it, and gives up where a
- * choice was wrong; it knows nothing of going back. The handler keeps a clone of the program at each choice, which only
- * stacks of the policy "copy" allow: the board on the program's stack goes back with it.
+ * Search by effects that are resumed more than once. A program performs an effect when it needs a choice, and fails
+ * when a choice was wrong; it knows nothing of backtracking. The handler keeps a clone of the program at each choice,
+ * which only stacks of the policy "copy" allow: restoring the clone restores the board on the program's stack.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ WEFT_FAMILY(search, (int, pick, int, choices), (void, fail));
 enum { SIZE = 6 };
 
 /* doc: begin program */
-/* One queen a column; none may attack another. */
+/* One queen for each column; no queen may attack another one. */
 static void *queens(void *unused)
 {
 	int row[SIZE];
@@ -35,14 +35,14 @@ static void *queens(void *unused)
 /* doc: end */
 
 /* doc: begin handler */
-/* Everything that k can still do. Returns how many solutions there are. */
+/* Runs all continuations of k. Returns the number of solutions. */
 static int all(weft_coro_t *k)
 {
 	weft_request_t r = weft_resume(k, NULL, weft_handles(search));
 	int choices, solutions = 0;
 
 	if (!weft_is(pick, r))
-		return weft_returned(r); /* else it failed */
+		return weft_returned(r); /* otherwise the program failed */
 	choices = weft_args(pick, r)->choices;
 	if (weft_checkpoint(k))
 		abort();
@@ -52,7 +52,7 @@ static int all(weft_coro_t *k)
 		weft_reply(pick, r, i);
 		solutions += all(k);
 	}
-	weft_checkpoint_drop(k); /* this choice has been tried out */
+	weft_checkpoint_drop(k); /* all values of this choice have been tried */
 	return solutions;
 }
 /* doc: end */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// quotes.cpp: shops are asked for a price at the same time; a shop that fails says so, one that is too slow is not
-// waited for. Orders then come over a channel, and a promise says their sum. See docs/tasks.md, "In C++".
+// quotes.cpp: several shops are asked for a price at the same time; a shop that fails reports an error, and a shop that
+// is too slow is skipped. Then orders arrive over a channel, and a promise delivers their sum. See docs/tasks.md, "In
+// C++".
 #include <weft/sched.hpp>
 
 #include <iostream>
@@ -13,7 +14,7 @@ using namespace std::chrono_literals;
 
 struct shop {
 	std::string name;
-	int price; // 0: there is none left; below: it never answers
+	int price; // 0: sold out; negative: the shop never answers
 };
 
 struct sold_out : std::runtime_error {

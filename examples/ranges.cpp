@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// ranges.cpp: generators of C++. One walks a tree by plain recursion; others permute, and merge what they are given;
-// each is a range for a loop, or for std::ranges.
+// ranges.cpp: generators of C++. One generator walks a tree by plain recursion, one permutes, and one merges two
+// generators; each is a range for a loop, or for std::ranges.
 #include <exception>
 #include <weft/weft.hpp>
 
@@ -42,7 +42,7 @@ static void insert(std::unique_ptr<tree> &t, std::string_view word)
 }
 
 // doc: begin merge
-// What two sorted generators have, sorted. They are owned by the new one's body, whose captures they are.
+// Merges the values of two sorted generators. The body of the new generator owns both, as captures.
 static weft::generator<std::string> merge(weft::generator<std::string> a, weft::generator<std::string> b)
 {
 	return weft::generator<std::string>([a = std::move(a), b = std::move(b)](auto yield) mutable {
@@ -56,7 +56,7 @@ static weft::generator<std::string> merge(weft::generator<std::string> a, weft::
 				yield(std::move(*i));
 				++i;
 			}
-		yield.from(std::move(a)); // what is left, without a detour
+		yield.from(std::move(a)); // the remaining values, without passing through this generator
 		yield.from(std::move(b));
 	});
 }
@@ -98,7 +98,7 @@ try {
 		permute(text, 0, yield);
 	});
 	for (const std::string &p : permutations)
-		if (++n > 9 + 40000 || p == "bcdaefgh") { // and no more of them are made
+		if (++n > 9 + 40000 || p == "bcdaefgh") { // the loop ends here, and no more permutations are made
 			std::cout << p << " is permutation " << n - 9 << '\n';
 			break;
 		}

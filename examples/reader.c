@@ -3,7 +3,7 @@
  * reader.c: reading files as a family of effects. The code that counts words performs them; one handler answers from
  * the file system, another from a table in memory, as a test would. Errors are ordinary results.
  *
- * Use: reader [FILE]…; without arguments it reads the inputs that lie beside its source.
+ * Use: reader [FILE]…; without arguments it reads the inputs in the directory of its source.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "must.h"
 
 /* doc: begin family */
-/* A file descriptor, a count of bytes; below 0 an error: -ENOENT and so on. */
+/* A file descriptor or a count of bytes; a negative value is an error: -ENOENT and so on. */
 WEFT_FAMILY(files, (int, file_open, const char *, path), (ssize_t, file_read, int, file, char *, buffer, size_t, size),
 	    (void, file_close, int, file));
 /* doc: end */
@@ -88,7 +88,7 @@ static void with_real_files(weft_coro_t *k)
 }
 /* doc: end */
 
-/* One file called "memory", which a slow device gives out three bytes at a time. */
+/* One file called "memory", from a slow device that delivers three bytes at a time. */
 static void with_memory_file(weft_coro_t *k, const char *content)
 {
 	weft_request_t r;

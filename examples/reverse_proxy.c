@@ -5,9 +5,9 @@
  *   ./weft run examples/reverse_proxy.c -- [PORT] URL…
  *   ./weft run examples/reverse_proxy.c -- 8080 http://127.0.0.1:9000 http://127.0.0.1:9001
  *
- * Requests go to the servers in turn; one that cannot be reached is passed over. Bodies are handed on as they come, in
- * both directions at the same time, and only as fast as the other side reads. SIGINT and SIGTERM end it when the
- * requests that have begun are answered, or after 10 seconds.
+ * Requests go to the servers in turn; a server that cannot be reached is skipped. Bodies are forwarded as they arrive,
+ * in both directions at the same time, and only as fast as the other side reads. SIGINT and SIGTERM end the program
+ * when the requests in progress are answered, or after 10 seconds.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -19,12 +19,12 @@
 #include <weft/http.h>
 #include <weft/http_client.h>
 
-enum { PIECE = 8192, FIELDS = 8192 /* bytes of a head's fields, at most */ };
+enum { PIECE = 8192, FIELDS = 8192 /* maximum size of a head's fields in bytes */ };
 
 static struct proxy {
 	weft_http_client_t *client;
 	weft_http_server_t *server;
-	char **urls; /* of the servers behind */
+	char **urls; /* of the backend servers */
 	int count;
 	_Atomic unsigned turn;
 	sigset_t signals;
@@ -32,7 +32,7 @@ static struct proxy {
 
 /* ---- fields ------------------------------------------------------------------------------------------------------ */
 
-/* Is it one of the words of a list with commas? */
+/* Returns whether `name` is a word of the comma-separated list. */
 static bool is_listed(weft_http_text_t list, weft_http_text_t name)
 {
 	const char *at = list.data, *end = at + list.length;
@@ -47,7 +47,8 @@ static bool is_listed(weft_http_text_t list, weft_http_text_t name)
 	return false;
 }
 
-/* RFC 9110, 7.6.1: fields of one connection, and what this program adds. Names that are too long are dropped, too. */
+/* RFC 9110, 7.6.1: fields of one connection, and what this program adds. Fields with names that are too long are
+ * dropped, too. */
 static bool is_dropped(weft_http_text_t name, weft_http_text_t connection, const char *words)
 {
 	return name.length > 255 || is_listed(connection, name) ||
@@ -97,9 +98,9 @@ static void copy_fields(weft_http_t *http, const weft_http_request_t *r)
 
 struct exchange {
 	weft_http_t *http;
-	weft_http_request_t *request; /* to a server behind */
-	bool begun;		      /* the response */
-	char data[PIECE];	      /* of the request's body */
+	weft_http_request_t *request; /* to a backend server */
+	bool begun;		      /* whether the response was begun */
+	char data[PIECE];	      /* a piece of the request's body */
 	ssize_t length;
 };
 
@@ -108,10 +109,10 @@ static void inform(weft_http_request_t *r, int status, void *exchange)
 	struct exchange *x = exchange;
 
 	copy_fields(x->http, r);
-	weft_http_inform(x->http, status); /* refuses 100: this server says that itself */
+	weft_http_inform(x->http, status); /* it refuses 100, because this server sends that itself */
 }
 
-/* Hands on a piece of the response. Its length; 0: it is complete; or a negative errno. */
+/* Forwards a piece of the response. Returns its length; 0: the response is complete; or a negative errno. */
 static ssize_t give_piece(struct exchange *x)
 {
 	char data[PIECE], n[256], v[FIELDS + 1];
@@ -137,7 +138,7 @@ static ssize_t give_piece(struct exchange *x)
 }
 
 /* doc: begin give_bodies */
-/* Hands on both bodies. If the server does not read on it may be because it answers already, and wants to be read. */
+/* Forwards both bodies. If the server stops reading, it may be answering already, so the response is read, too. */
 static ssize_t give_bodies(struct exchange *x, size_t sent)
 {
 	ssize_t n = 1;
@@ -163,7 +164,7 @@ static ssize_t give_bodies(struct exchange *x, size_t sent)
 }
 /* doc: end give_bodies */
 
-/* Begins the request to one server: its head, and the first piece of its body, or the response. */
+/* Begins the request to one server: sends its head and the first piece of its body, or reads the response. */
 static ssize_t begin(struct exchange *x, const char *url)
 {
 	weft_http_text_t target = weft_http_target(x->http), length = weft_http_header(x->http, "Content-Length");
@@ -172,7 +173,7 @@ static ssize_t begin(struct exchange *x, const char *url)
 
 	snprintf(whole, sizeof whole, "%.*s%.*s", (int)strlen(url) - (url[strlen(url) - 1] == '/'), url,
 		 (int)target.length, target.data);
-	weft_http_request_close(x->request); /* to the server before this one */
+	weft_http_request_close(x->request); /* the request to the server tried before */
 	x->request = NULL;
 	error = weft_http_request_open(proxy.client, weft_http_method(x->http), whole, &x->request);
 	if (error)
@@ -191,7 +192,8 @@ static void close_request(void *exchange)
 	weft_http_request_close(((struct exchange *)exchange)->request);
 }
 
-/* An error of the servers behind. A response that was begun cannot say it any more: its connection is closed. */
+/* Reports an error of the backend servers. If the response was begun it cannot carry an error: its connection is
+ * closed. */
 static void forward(weft_http_t *http, void *unused)
 {
 	struct exchange x = {.http = http};

@@ -39,7 +39,7 @@ static void indent(void *state, const char *text)
 
 	if (*start_of_line)
 		say("    ");
-	say(text); /* to whoever handles it outside of this handler */
+	say(text); /* to the next enclosing handler */
 	*start_of_line = strchr(text, '\n');
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * strings.c: two effects composed. A generator yields strings that it allocates, and defers freeing each of them. The
- * consumer handles what is yielded and knows nothing of the deferring, which passes through it to the scope outside;
- * so it may keep a string even when the generator is long gone.
+ * consumer handles `yield` and knows nothing of `defer`, which passes through it to the enclosing scope; so the
+ * consumer may keep a string after the generator is deleted.
  */
 #include <stdio.h>
 #include <stdlib.h>

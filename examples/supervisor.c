@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * supervisor.c: a task that fails is started again, at most so often; a deadline ends the one that hangs. See
- * docs/tasks.md.
+ * supervisor.c: a task that fails is restarted, up to a maximum number of attempts; a deadline ends a task that hangs.
+ * See docs/tasks.md.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 /* doc: begin worker */
 struct job {
 	const char *name;
-	int attempts, works_at; /* 0: it hangs */
+	int attempts, works_at; /* number of the attempt that succeeds; 0: it hangs */
 };
 
 static void says_goodbye(struct job *job)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Threads whose stack is of a policy's kind, and a call that needs more stack than its caller has. No code for linked
- * stacks is needed; such code does both by itself.
+ * Threads whose stacks follow a policy, and a call that needs more stack than its caller has. Neither needs code
+ * compiled for linked stacks, because such code does both automatically.
  */
 #include <stdio.h>
 #include <weft/thread.h>

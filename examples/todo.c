@@ -6,8 +6,8 @@
  *   ./weft run examples/todo.c -lsqlite3 -- [PORT [FILE]]	[8080 todo.db]; then open http://127.0.0.1:8080/
  *
  *   GET    /todos       [{"id": 1, "text": "buy bread", "done": false}, …]
- *   POST   /todos       {"text": "buy bread"}; 201 and the new one
- *   PATCH  /todos/1     {"done": true}; 200 and the changed one
+ *   POST   /todos       {"text": "buy bread"}; 201 and the new item
+ *   PATCH  /todos/1     {"done": true}; 200 and the changed item
  *   DELETE /todos/1     204
  *
  * SQLite blocks its thread, so each statement runs on a helper thread, and other requests are served meanwhile. It also
@@ -53,7 +53,7 @@ static const char *const statements[STATEMENTS] = {
 static struct todo {
 	sqlite3 *database;
 	sqlite3_stmt *prepared[STATEMENTS];
-	weft_mutex_t lock; /* a prepared statement is for one task at a time */
+	weft_mutex_t lock; /* because only one task at a time may use a prepared statement */
 	weft_http_server_t *server;
 	int listener;
 	sigset_t signals;
@@ -62,9 +62,9 @@ static struct todo {
 struct query {
 	int statement;
 	char body[BODY_MOST], id[ID_MOST];
-	ssize_t length; /* of the body */
-	char *row;	/* the result, to be freed; NULL: there is none */
-	int error;	/* of SQLite */
+	ssize_t length; /* bytes of the body */
+	char *row;	/* the result, which the caller frees; NULL: there is none */
+	int error;	/* code of SQLite */
 };
 
 /* On the thread's own stack, because SQLite needs more than a task may have. */
@@ -92,7 +92,7 @@ static void unlock(weft_mutex_t *lock)
 	weft_mutex_unlock(lock);
 }
 
-/* True: there is a row. */
+/* Returns true if there is a row. */
 static bool run_query(struct query *q, int statement)
 {
 	q->statement = statement;
@@ -114,7 +114,7 @@ static void free_row(struct query *q)
 	free(q->row);
 }
 
-/* Answers with the row, or says why there is none. */
+/* Answers with the row, or with an error if there is none. */
 static void reply(weft_http_t *http, struct query *q, int found, int missing)
 {
 	if (q->error != SQLITE_DONE)
@@ -127,7 +127,8 @@ static void reply(weft_http_t *http, struct query *q, int found, int missing)
 		weft_http_reply(http, found, "application/json", q->row, strlen(q->row));
 }
 
-/* Other types are refused: pages of other sites may send them without asking. False: it has been answered. */
+/* Other content types are refused, because pages of other sites can send them without a preflight. Returns false if it
+ * has answered with an error. */
 static bool read_json(weft_http_t *http, struct query *q)
 {
 	weft_http_text_t type = weft_http_header(http, "Content-Type");
@@ -142,7 +143,7 @@ static bool read_json(weft_http_t *http, struct query *q)
 	return q->length >= 0;
 }
 
-/* The id in the path. False: it is no number, and has been answered. */
+/* Reads the id from the path. Returns false if it is no number; then an error has been sent. */
 static bool read_id(weft_http_t *http, struct query *q)
 {
 	weft_http_text_t id = weft_http_param(http, "id");
@@ -183,7 +184,7 @@ static void check_off(weft_http_t *http, void *unused)
 		return;
 	if (run_query(&q, CHECK_OFF) || q.error != SQLITE_DONE)
 		reply(http, &q, 200, 500);
-	else if (run_query(&q, FIND)) /* so it was the body */
+	else if (run_query(&q, FIND)) /* the item exists, so the body was wrong */
 		weft_http_reply(http, 400, NULL, NULL, 0);
 	else
 		reply(http, &q, 200, 404);

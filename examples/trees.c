@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * trees.c: walking trees by recursion, and still one step at a time. A walker performs `visit` at each leaf; the
- * handler decides when it goes on. Two walkers in step compare the fringes of two trees of different shape, and stop at
- * the first difference; neither builds a list.
+ * trees.c: walks trees by recursion, and nevertheless one step at a time. A walker performs `visit` at each leaf; the
+ * handler decides when the walk continues. Two walkers in lockstep compare the fringes of two trees of different shape,
+ * and stop at the first difference; neither walker builds a list.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "must.h"
 
 struct tree {
-	int value; /* of a leaf: one without children */
+	int value; /* of a leaf: a node without children */
 	struct tree *left, *right;
 };
 
@@ -36,7 +36,7 @@ static void *walker(void *tree)
 /* doc: end */
 
 /* doc: begin sum */
-/* All leaves: a loop over what would otherwise need a callback. */
+/* Visits all leaves: a loop instead of a callback. */
 static int sum(struct tree *tree)
 {
 	weft_coro_t *k = must(weft_create(walker, tree));
@@ -51,7 +51,7 @@ static int sum(struct tree *tree)
 /* doc: end */
 
 /* doc: begin fringe */
-/* Do two trees have the same leaves, in the same order? `*visited` counts the pairs looked at. */
+/* Returns whether two trees have the same leaves, in the same order. `*visited` counts the compared pairs. */
 static bool same_fringe(struct tree *one, struct tree *other, int *visited)
 {
 	weft_coro_t *a = must(weft_create(walker, one)), *b = must(weft_create(walker, other));
@@ -63,7 +63,7 @@ static bool same_fringe(struct tree *one, struct tree *other, int *visited)
 	do {
 		ra = weft_resume(a, NULL, weft_handles(visit));
 		if (!weft_returned(ra))
-			value = weft_args(visit, ra)->value; /* before b runs: on copied stacks it lies there, too */
+			value = weft_args(visit, ra)->value; /* before b runs: on copied stacks b overwrites it */
 		rb = weft_resume(b, NULL, weft_handles(visit));
 		if (weft_returned(ra) || weft_returned(rb)) {
 			same = weft_returned(ra) && weft_returned(rb);
@@ -72,7 +72,7 @@ static bool same_fringe(struct tree *one, struct tree *other, int *visited)
 		++*visited;
 		same = value == weft_args(visit, rb)->value;
 	} while (same);
-	weft_delete(a); /* in the middle of its walk, perhaps */
+	weft_delete(a); /* possibly in the middle of its walk */
 	weft_delete(b);
 	return same;
 }
@@ -100,7 +100,7 @@ static void free_tree(struct tree *tree)
 	free(tree);
 }
 
-/* Leaves from first to last, split in the middle. */
+/* A balanced tree of the leaves from first to last. */
 static struct tree *balanced(int first, int last)
 {
 	int middle = first + (last - first) / 2;
@@ -110,7 +110,7 @@ static struct tree *balanced(int first, int last)
 	return node(0, balanced(first, middle), balanced(middle + 1, last));
 }
 
-/* The same leaves, leaning to the left; the one at `odd` is off by one. */
+/* A tree of the leaves from first to last that leans to the left; the leaf at `odd` is off by one. */
 static struct tree *leaning(int first, int last, int odd)
 {
 	struct tree *tree = leaf(first + (first == odd));

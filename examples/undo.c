@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * undo.c: what a body has set is taken back if nothing comes of it, though it sets a million variables: weft_on_answer
- * keeps what there is to take back, and no stack waits. docs/clauses.md, "What is left for the answer".
+ * undo.c: the assignments of a body are undone if the body refuses, even after a million assignments: weft_on_answer
+ * keeps the records for undoing them, and no stack waits. docs/clauses.md, "What is left for the answer".
  */
 #include <stdio.h>
 #include <weft/weft.h>
@@ -38,19 +38,19 @@ static void *take_back(void *state, void *result, const struct change *change)
 	return result;
 }
 
-/* In place: the rest of the body runs when this returns … */
+/* In place: the rest of the body runs when this function returns … */
 static void set_now(void *state, int *variable, int value)
 {
 	struct change change = {variable, *variable};
 
 	(void)state;
 	if (weft_on_answer(take_back, &change))
-		weft_escalate(set, variable, value); /* no memory for it */
+		weft_escalate(set, variable, value); /* no memory for the record */
 	else
 		*variable = value;
 }
 
-/* … or while this waits for it. */
+/* … or this clause waits for the rest of the body. */
 static void *set_and_wait(void *state, weft_resumption_t *k, int *variable, int value)
 {
 	struct change change = {variable, *variable};

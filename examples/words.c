@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* words.c: counting words in parallel: a reader, a channel with room for eight lines, four tasks that count. */
+/* words.c: counts words in parallel: a reader, a channel with room for eight lines, and four counting tasks. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * chat.c: a chat server of plain system calls. Each client has an activity that reads its lines, and one that writes to
- * it from a mailbox. What a client says goes to all mailboxes within no_yield: the list of members does not change
- * meanwhile. With a port as argument the program serves that port of 127.0.0.1 (nc 127.0.0.1 PORT). Without, three
- * clients of its own talk in turns, and what the first one hears is printed.
+ * chat.c: a chat server of plain system calls. For each client one activity reads the client's lines, and a second
+ * activity writes to the client from a mailbox. Each line that a client sends goes to all mailboxes within no_yield, so
+ * the list of members does not change meanwhile. With a port as argument the program serves that port of 127.0.0.1 (nc
+ * 127.0.0.1 PORT). Without an argument, three clients of the program talk in turns, and the lines that the first client
+ * reads are printed.
  */
 #include <arpa/inet.h>
 #include <stdbool.h>
@@ -18,14 +19,14 @@ enum { LINE = 200, NAME = 15, ROOM = 32, CLIENTS = 3, LINES = 6 };
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
-/* Bytes that were read and are not yet part of a line. */
+/* Bytes that were read and do not form a complete line yet. */
 struct input {
 	int fd;
 	size_t used;
 	char bytes[LINE];
 };
 
-/* The next line, without its end. False: there are no more, or it is too long. */
+/* Reads the next line and removes its line end. Returns false if there are no more lines or the line is too long. */
 static bool read_line(struct input *in, char line[LINE])
 {
 	char *end;
@@ -54,18 +55,18 @@ static bool write_line(int fd, const char *line)
 
 /* ---- the server -------------------------------------------------------------------------------------------------- */
 
-/* A client that has said its name; in the frame of its session. */
+/* A client that has sent its name. The object is in the frame of the client's session. */
 struct member {
 	struct member *next;
 	struct input in;
 	char name[NAME + 1];
-	activity_mail_t out; /* lines for it, from malloc */
+	activity_mail_t out; /* lines to write to it, from malloc */
 };
 
 static struct member *members;
 
 /* doc: begin tell */
-/* Who does not read what he is sent is dropped: his reading ends. */
+/* A client that does not read its lines is dropped: its reading activity ends. */
 static void tell(struct member *m, const char *who, const char *text)
 {
 	size_t size = strlen(who) + strlen(text) + 3;
@@ -174,7 +175,8 @@ static int open_listener(struct sockaddr_in *at)
 static const char *const names[CLIENTS] = {"ann", "bob", "eve"};
 static activity_sem_t joined;
 
-/* The first speaks when all are here, and each when the one before has been heard. */
+/* The first client talks when all have joined. Each later client talks when the line of the client before has
+ * arrived. */
 static void talk(struct input *in, int number)
 {
 	char line[LINE];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * counter.c: two activities add to one counter and lose no addition, without a lock. Then three pay into one account
- * by a function that reads, waits, and writes: deposits are lost unless the caller makes the function atomic. With the
- * word "threads" two threads add to the counter, and you see what they lose.
+ * counter.c: two activities add to one counter and lose no addition, without a lock. Then three pay into one account by
+ * a function that reads, waits, and writes: deposits are lost unless the caller makes the function atomic. With the
+ * argument "threads" two threads add to the counter, and the program prints how many additions they lose.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void deposit(long sum)
 {
 	long before = balance;
 
-	yield_now(); /* or a call that waits: others run here */
+	yield_now(); /* or a call that waits: other activities run here */
 	balance = before + sum;
 }
 

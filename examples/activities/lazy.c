@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * lazy.c: a table that the first of four users makes, without a lock: carelessly; atomically; and, where making it
- * takes long or has to wait, by one activity that the others wait for.
+ * lazy.c: a table that the first of four users makes, without a lock: carelessly; atomically; and, if making it takes
+ * long or has to wait, by one activity for which the other users wait.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +21,12 @@ static int *make_table(void)
 	times_made++;
 	for (int i = 0; i < SIZE; i++)
 		made[i] = i * i;
-	yield_now(); /* others run while the table is made */
+	yield_now(); /* other activities run while the table is made */
 	return made;
 }
 
 /* doc: begin lazy */
-/* Between the test and the assignment others run, because make_table yields. */
+/* Other activities run between the test and the assignment, because make_table yields. */
 static int *careless_table(void)
 {
 	static int *table;
@@ -36,7 +36,8 @@ static int *careless_table(void)
 	return table;
 }
 
-/* Nobody runs in between. What must not wait can be made so: others stand still until it is made. */
+/* No other activity runs between the test and the assignment. Code that must not yield can be marked so: all other
+ * activities stand still until the table is made. */
 static NO_YIELD int *atomic_table(void)
 {
 	static int *table;
@@ -46,7 +47,8 @@ static NO_YIELD int *atomic_table(void)
 	return table;
 }
 
-/* The first user activates the maker. Between `if` and `asked = true` there is no call and no loop: nobody runs. */
+/* The first user activates the maker. Between `if` and `asked = true` there is no call and no loop, so no other
+ * activity runs. */
 static int *patient_table(void)
 {
 	static int *table;
@@ -57,7 +59,7 @@ static int *patient_table(void)
 		asked = 1;
 		activate(&maker)
 		{
-			usleep(1000); /* say, a file is read */
+			usleep(1000); /* stands for reading a file */
 			table = make_table();
 		}
 	}

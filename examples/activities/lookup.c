@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * lookup.c: the addresses of six names, asked for one after another, all at once, at most three at a time, and one
- * with a time-out. The look-up is plain C with plain system calls. A small name server on 127.0.0.1, which is an
- * activity too, answers late, and for one name never. Names as arguments are asked of the system's resolver instead.
+ * lookup.c: looks up the addresses of six names: sequentially, all at once, at most three at a time, and with a
+ * time-out. The look-up is plain C with plain system calls. A small name server on 127.0.0.1, also an activity, answers
+ * late, and one name it never answers. If names are given as arguments, the program asks the system's resolver instead.
  */
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -31,7 +31,7 @@ static void close_it(void *fd)
 	close(*(int *)fd);
 }
 
-/* A name as a message has it: each part after its length. Returned: how many bytes. */
+/* Encodes a name as in a message: each label after its length. Returns the number of bytes. */
 static size_t write_name(unsigned char *at, const char *name)
 {
 	unsigned char *begin = at;
@@ -145,7 +145,7 @@ static void some_at_once(struct host *hosts, int count)
 		activity_wait(&each[i]);
 }
 
-/* Whichever comes first, the answer or the end of our patience, ends the other. */
+/* The answer and the end of the time-out race: whichever comes first cancels the other. */
 static bool with_time_out(struct host *host, unsigned patience)
 {
 	activity_t asks, waits;
@@ -198,7 +198,7 @@ struct query {
 	unsigned char message[MESSAGE];
 };
 
-/* The address says how long the first part of the name is. */
+/* The address encodes the length of the name's first label. */
 static void answer(int fd, struct query *q)
 {
 	static const unsigned char record[] = {0xc0, HEADER, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * map.c: one `map`, whose caller decides whether others may see its work half done. The picture's values have one sign.
- * While `map` negates them, another activity looks at them.
+ * map.c: one `map`, whose caller decides whether other activities may see its work half done. The picture's values all
+ * have the same sign. While `map` negates them, another activity looks at them.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ enum { PIXELS = 200 };
 static int picture[PIXELS];
 
 /* doc: begin map */
-/* Plain C. It says nothing of others, and neither does what it is given to call. */
+/* Plain C. Neither this function nor the function that it is given mentions other activities. */
 static void map(int *values, int count, int (*f)(int))
 {
 	for (int i = 0; i < count; i++)
@@ -21,7 +21,7 @@ static void map(int *values, int count, int (*f)(int))
 
 static int negate(int value)
 {
-	yield_now(); /* so that others run in the middle of the work each time, and not only when the timer rings */
+	yield_now(); /* so that other activities run in the middle of the work, not only when the timer rings */
 	return -value;
 }
 /* doc: end */

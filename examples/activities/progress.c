@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * progress.c: a long computation that knows nothing of others, a line that shows how far it is, and the key Enter,
- * which ends it. Argument: the limit.
+ * progress.c: a long computation that knows nothing of other activities, a line that shows its progress, and the key
+ * Enter, which ends it. Argument: the limit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 /* doc: begin compute */
 struct search {
 	unsigned long limit, now, best;
-	int steps; /* of `best` */
+	int steps; /* number of steps that `best` needs */
 };
 
 static int steps_to_one(unsigned long n)

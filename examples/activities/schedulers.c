@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * schedulers.c: the program decides which activity runs next: jobs by their priority, then jobs by their deadline. Each
- * job computes, and says nothing of others.
+ * job computes, and knows nothing of the other jobs.
  *
  *   ./weft run --activities examples/activities/schedulers.c
  */
@@ -24,7 +24,7 @@ static struct job jobs[JOBS] = {{.name = "tidy up", .priority = 1, .deadline = 3
 /* doc: begin queue */
 static activity_t *waiting; /* linked by `next` */
 
-/* An activity that is no job, such as the first, is last. */
+/* An activity that is no job, for example the first one, comes last. */
 static struct job *job_of(activity_t *a)
 {
 	for (int i = 0; i < JOBS; i++)
@@ -43,7 +43,7 @@ static int is_before_by_deadline(const struct job *a, const struct job *b)
 	return a && (!b || a->deadline < b->deadline);
 }
 
-/* An activity goes behind those that it is not before. */
+/* Inserts an activity behind all activities that it does not precede. */
 static void ready(void *order, activity_t *a)
 {
 	int (*is_before)(const struct job *, const struct job *) =
@@ -78,7 +78,7 @@ static void work(const struct job *job)
 
 static void *all_jobs(void *unused)
 {
-	no_yield /* until all are there */
+	no_yield /* until all jobs are queued */
 	{
 		for (int i = 0; i < JOBS; i++)
 			activate(&jobs[i].activity, i)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * signals.c: signals handled by an activity. The handling is code like any other: it may allocate, print, and wait, and
- * never comes between two lines of other code where no yield is. SIGHUP reads the settings anew, SIGTERM ends the work.
+ * it never interrupts other code at a place without a yield. SIGHUP reloads the settings, SIGTERM ends the work.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <weft/charcoal.h>
 
-/* Its two numbers belong together. */
+/* The two numbers must always be consistent. */
 struct settings {
 	int width, area;
 };
@@ -24,7 +24,7 @@ static void read_settings(int width)
 	if (!new)
 		return;
 	new->width = width;
-	usleep(1000); /* say, a file is read */
+	usleep(1000); /* stands for reading a file */
 	new->area = width *width;
 	free(settings);
 	settings = new;
@@ -38,7 +38,7 @@ static int open_signals(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_BLOCK, &set, NULL); /* they wait in the descriptor */
+	sigprocmask(SIG_BLOCK, &set, NULL); /* they stay pending until the descriptor is read */
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
@@ -57,7 +57,7 @@ static void handle_signals(int fd, activity_t *work)
 }
 /* doc: end */
 
-/* For ever. It sends the signals that in earnest come from outside, and goes on meanwhile. */
+/* Runs for ever. It sends the signals that come from outside in a real program, and works on meanwhile. */
 static void work(void)
 {
 	int last = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * sort.c: merge sort, which knows nothing of a screen, beside a screen and a keyboard which never freeze. q ends it.
- * With -DCURSES and -lncurses the screen is ncurses', else a line of a plain terminal. Where standard input is no
+ * sort.c: a merge sort that knows nothing of a screen, beside a screen and a keyboard that never freeze. The key q ends
+ * it. With -DCURSES and -lncurses the screen is ncurses', otherwise a line of a plain terminal. If standard input is no
  * terminal, one sort is done and checked.
  */
 #include <poll.h>
@@ -137,7 +137,7 @@ static void keep_sorting(void)
 	}
 }
 
-/* What happens otherwise. */
+/* -DFROZEN shows what a program without activities does: the screen freezes during a sort. */
 #ifdef FROZEN
 #define keep_sorting() no_yield_expr(keep_sorting())
 #endif
@@ -152,7 +152,7 @@ static void keep_drawing(void)
 	}
 }
 
-/* poll parks until there is a key; then even a library that knows nothing of activities need not wait. */
+/* poll parks until a key is pressed, so that not even a library that knows nothing of activities needs to block. */
 static void read_keys(void)
 {
 	struct pollfd keyboard = {.fd = STDIN_FILENO, .events = POLLIN};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A hundred queries that each take 20 ms, by libpq as it is, on one thread. queries CONNECTION
+ * A hundred queries that each take 20 ms, by unmodified libpq, on one thread. queries CONNECTION
  *
  *   ./weft run --posix examples/libraries/queries.c -I/usr/include/postgresql -lpq -- "host=/tmp dbname=postgres"
  */

@@ -5,9 +5,9 @@
  *
  *   task → SSL_write → `out` → weft_write → … → weft_read → `in` → SSL_read → task
  *
- * OpenSSL gets and gives its bytes in memory, and never waits. So a task that waits does so in weft_read and
- * weft_write, with a deadline, on whatever stack it has, in the simulator too; and goes on in any thread. OpenSSL's
- * list of errors belongs to a thread: between a call and SSL_get_error nothing waits.
+ * OpenSSL reads and writes its bytes in memory, and never waits. So a task waits only in weft_read and weft_write, with
+ * a deadline, on any kind of stack, and in the simulator, too; it may continue on any thread. OpenSSL's list of errors
+ * belongs to a thread: a task must not wait between a call and SSL_get_error.
  */
 #include <stdio.h>
 
@@ -20,7 +20,7 @@
 #define SECOND 1000000000ull
 
 #ifndef STRANGERS
-#define STRANGERS SSL_VERIFY_PEER /* else they would trust anybody */
+#define STRANGERS SSL_VERIFY_PEER /* without it they would trust any server */
 #endif
 
 enum { CLIENTS = 8, ROUNDS = 50, PATIENCE = 20 /* seconds */, PART = 4096 };
@@ -29,7 +29,7 @@ enum { CLIENTS = 8, ROUNDS = 50, PATIENCE = 20 /* seconds */, PART = 4096 };
 
 struct tls {
 	SSL *ssl;
-	BIO *in, *out; /* the SSL's */
+	BIO *in, *out; /* owned by the SSL */
 	int fd;
 };
 
@@ -40,7 +40,7 @@ static void close_tls(struct tls *t)
 		weft_close(t->fd);
 }
 
-/* For close_tls also if it fails. */
+/* close_tls must be called even if this fails. */
 static int open_tls(struct tls *t, SSL_CTX *context, int fd)
 {
 	*t = (struct tls){SSL_new(context), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()), fd};
@@ -72,10 +72,10 @@ static int receive(struct tls *t, uint64_t deadline)
 
 	if (n > 0)
 		return BIO_write(t->in, part, (int)n) == n ? 0 : -ENOMEM;
-	return n ? (int)n : -ECONNRESET; /* TLS has an end of its own */
+	return n ? (int)n : -ECONNRESET; /* TLS has its own message for the end */
 }
 
-/* What is to be done after a call of OpenSSL: 0: call again; 1: nothing; a negative errno. */
+/* Decides the next step after a call of OpenSSL. Returns 0: call again; 1: done; or a negative errno. */
 static int next(struct tls *t, int result, uint64_t deadline)
 {
 	int why = SSL_get_error(t->ssl, result);
@@ -139,7 +139,7 @@ static void tls_end(struct tls *t)
 /* ---- server and clients ------------------------------------------------------------------------------------------ */
 
 struct world {
-	SSL_CTX *server, *client, *stranger; /* the last knows no certificate */
+	SSL_CTX *server, *client, *stranger; /* `stranger` knows no certificate */
 	int listener;
 	char port[8];
 	unsigned lines, refused; /* atomic */
@@ -150,7 +150,7 @@ struct session {
 	int fd;
 };
 
-/* Whatever goes wrong with a client ends its session. */
+/* An error of a client ends its session only. */
 static void *serve(void *argument)
 {
 	const struct session *s = argument;
@@ -198,7 +198,7 @@ static void check(int error)
 		weft_task_fail(error);
 }
 
-/* `t` is to be closed also if this fails. */
+/* `t` must be closed even if this fails. */
 static int dial(struct tls *t, const struct world *w, SSL_CTX *context)
 {
 	int error = open_tls(t, context, weft_dial("127.0.0.1", w->port));
@@ -285,7 +285,7 @@ static bool prepare(struct world *w)
 
 /* ---- */
 
-/* If one cannot begin the others would wait for it. */
+/* If a task cannot start, the other tasks would wait for it. */
 static void start(weft_scope_t *scope, weft_fn_t *fn, void *argument)
 {
 	int error = weft_scope_spawn(scope, fn, argument);
