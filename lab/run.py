@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 
-# Ctrl-C while modules are read: there is nothing to unwind.
+# Ctrl-C while modules are imported: there is nothing to unwind.
 INTERRUPTED = "\nlab: interrupted before anything was measured"
 signal.signal(signal.SIGINT, lambda *_: (print(INTERRUPTED, file=sys.stderr), os._exit(130)))
 
@@ -36,18 +36,18 @@ from weftlab.journal import Busy  # noqa: E402
 
 
 class Stop(Exception):
-    """Something that ends the run with one line."""
+    """An error that ends the run with one line."""
 
 
 def _meant(text, parser):
-    """The option that a wrong one probably stands for."""
+    """The known option that is most similar to a mistyped option."""
     wrong = re.match(r"unrecognized arguments: (\S+)", text)
     near = difflib.get_close_matches(wrong[1], parser._option_string_actions, 1) if wrong else []
     return f": did you mean '{near[0]}'?" if near else ""
 
 
 def _changes(text):
-    """mb=1024,n=5"""
+    """Parses "mb=1024,n=5"."""
     try:
         return {name: int(value) for name, value in (pair.split("=") for pair in _list(text))}
     except ValueError as error:
@@ -96,7 +96,7 @@ def arguments(argv):
                         help="say again what an earlier results.json holds, and make its report anew")
     parser.add_argument("--no-report", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
-    parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # only what is said here
+    parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # stops after the messages of this function
     parser.add_argument("--descriptions", metavar="DIR", type=Path, action="append", default=[],
                         help="also read experiments from here (programs are looked for there too)")
     parser.add_argument("--peer", metavar="NAME=DIR", action="append", default=[],
@@ -123,7 +123,7 @@ def arguments(argv):
 
 
 def _is_size(text):
-    """By the rules of src/stack/config.c, which reads it."""
+    """Returns whether a value of WEFT_STACK is valid, by the rules of src/stack/config.c, which reads it."""
     found = re.fullmatch(r"([0-9]+)([KMG]?)", text.upper(), re.ASCII)
     return bool(found) and 0 < int(found[1]) << 10 * " KMG".index(found[2] or " ") <= 1 << 30
 
@@ -140,25 +140,25 @@ def _folder(text):
     return Path(text)
 
 
-# ---- saying how it goes ---------------------------------------------------------------------------------------
+# ---- progress messages ----------------------------------------------------------------------------------------
 
 
 class Progress:
-    """One line that changes, on a terminal; elsewhere a line now and then, so that a log stays short."""
+    """On a terminal, one line that changes; elsewhere a line now and then, so that a log stays short."""
 
     SELDOM = 30  # seconds between two lines of a log
     BAR = 20
-    BUILDING = 0.2  # of all the time, roughly
+    BUILDING = 0.2  # rough share of the whole time
 
     def __init__(self):
         self.live = sys.stderr.isatty()
         self.began = time.monotonic()
         self.last = self.began - self.SELDOM
         self.phase = 0, self.BUILDING
-        self.done = 0  # of everything; it never decreases
+        self.done = 0  # share of the whole; it never decreases
 
     def __call__(self, done, what, who=""):
-        """`done`: how much of the phase is complete."""
+        """`done` is the completed share of the phase."""
         begin, end = self.phase
         done = self.done = max(self.done, begin + done * (end - begin))
         now = time.monotonic()
@@ -179,11 +179,12 @@ def _columns():
     return os.get_terminal_size(sys.stderr.fileno()).columns or 80
 
 
-# ---- what to run -----------------------------------------------------------------------------------------------
+# ---- selection --------------------------------------------------------------------------------------------------
 
 
 def select(experiments, only, unasked):
-    """The experiments and cases asked for, by id, in any case of letters. If none are, all; those of continuous load if `unasked`."""
+    """The selected experiments and cases, by id, ignoring case. If `only` is empty, returns all; continuous load only if
+    `unasked`."""
     if not only:
         return [e for e in experiments if unasked or not e.continuous]
     wanted = {w.lower(): w for w in only}
@@ -215,7 +216,7 @@ def list_all(experiments, known):
 
 
 def library_folder(source, progress):
-    """Where libweft.a is, and what makes instrumented code; built if nobody said where."""
+    """The directory of libweft.a, and of the tools that instrument code. Builds them unless WEFT_BUILD names the directory."""
     given = os.environ.get("WEFT_BUILD")
     folder = Path(given) if given else source / "build" / "release"
     if given:
@@ -272,7 +273,7 @@ def write_report(results, path):
 
 
 def check_output(folder):
-    """Can results be written there? Asked first: nobody wants to measure for minutes and lose it all."""
+    """Returns whether results can be written to the folder. Checked first, so that minutes of measurements are not lost."""
     made = []
     try:
         made = [f for f in (folder, *folder.parents) if not f.exists()]
@@ -290,7 +291,7 @@ def check_output(folder):
 
 
 def point_latest(folder):
-    """build/lab/latest leads to the newest results."""
+    """Makes build/lab/latest point to the newest results."""
     link = folder.parent / "latest"
     try:
         link.unlink(missing_ok=True)
@@ -373,7 +374,7 @@ def run(options, source):
 
 
 def _load(experiment, binaries, unable, options, source, progress):
-    """Continuous load, of which an earlier command may have done a part."""
+    """Runs continuous load. An earlier command may have done a part of it."""
     seconds = options.seconds or continuous.SECONDS[options.size]
     try:
         load = continuous.Load(experiment, binaries, unable, seconds, source / "build" / "lab" / "load", progress)
@@ -387,7 +388,7 @@ def _load(experiment, binaries, unable, options, source, progress):
 
 
 def _say_unusable(checkouts, progress):
-    """Printed before anything is measured: the user may want to correct the directory."""
+    """Printed before anything is measured, so that the user can correct the directory."""
     for checkout in (c for c in checkouts if c.why):
         progress.clear()
         print(f"lab: {checkout.line()}; the lab continues without it", file=sys.stderr)
@@ -398,19 +399,19 @@ def _findings():
 
 
 def _unsure(results):
-    """Which cases need more rounds."""
+    """Selects the cases that need more rounds."""
     wanted = describe.targets(HERE / "descriptions")
     return lambda entries: targets.unsure(wanted, entries, results["size"], results["machine"]["page"])
 
 
 def judge(results, options):
-    """Targets are for those who ask."""
+    """Targets are evaluated only with --targets."""
     wanted = describe.targets(HERE / "descriptions") if options.targets else []
     results["targets"] = targets.evaluate(wanted, results["experiments"], results["size"], results["machine"]["page"])
 
 
 def _skipped(contenders, policies, unable):
-    """A line per policy, instrumentation or peer that cannot take part."""
+    """Prints a line for each policy, instrumentation or peer that cannot take part."""
     lines = {}
     for c in contenders:
         why = unable(c)
@@ -438,10 +439,10 @@ def finish(results, out, options, old):
 
 
 def show(results, out, options):
-    """What was found, where the report is, and in the last line what the exit code means."""
+    """Prints the findings, the report's path, and in the last line the meaning of the exit code."""
     say(results, options)
     sys.stdout.flush()
-    # Plots take seconds, which nobody waits for after Ctrl-C.
+    # Plots take seconds, and after Ctrl-C the user does not want to wait for them.
     reported = (results["complete"] or options.replot) and not options.no_report and write_report(results, out / "report.html")
     print(f"\n{'report:' if reported else 'results:'} {out / ('report.html' if reported else 'results.json')}")
     if not reported and not results["complete"]:
@@ -452,7 +453,7 @@ def show(results, out, options):
 
 
 def replot(options):
-    """The same of an earlier run."""
+    """Reports an earlier run again."""
     results = load_results(options.replot)
     judge(results, options)
     out = options.out or options.replot.parent
@@ -460,11 +461,11 @@ def replot(options):
     return show(results, out, options)
 
 
-FEW = 90  # lines of tables that a terminal shows unasked
+FEW = 90  # lines of tables that a terminal shows without --tables
 
 
 def say(results, options):
-    """What went wrong, what was found, and tables if they are few."""
+    """Prints failures, findings, and the tables if they are few."""
     table.print_failures(results)
     text = io.StringIO()
     for entry in results["experiments"]:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The lab: descriptions of experiments, the programs they name, and what is made of the figures."""
+"""The lab: descriptions of experiments, the programs that they name, and reports of the measurements."""

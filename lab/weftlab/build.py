@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Building the programs: C and C++ by a compiler, folders by cargo or go. What cannot be built is skipped, with a line
-that says how to get it; what is up to date is left alone."""
+"""Builds the programs: C and C++ by a compiler, folders by cargo or go. A program that cannot be built is skipped, with a line
+that says how to get the missing tool. An up-to-date program is not built again."""
 import contextlib
 import hashlib
 import json
@@ -17,12 +17,12 @@ from pathlib import Path
 
 from .describe import Contender
 
-PATIENCE = 300  # seconds that the commands of a program may take
+PATIENCE = 300  # timeout in seconds of the commands of a program
 TOOL_FOLDERS = ("~/.cargo/bin", "/usr/local/go/bin", "/usr/lib/go/bin")
 
 
 class Unavailable(Exception):
-    """A program that cannot be built here; the text says why and how to get what is missing."""
+    """A program that cannot be built here. The text says why, and how to get the missing tool."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Recipe:
     why: str = ""  # why the commands cannot run here
 
     def run(self, folder, patience):
-        """Raises Unavailable, with the first error and where the log is."""
+        """Raises Unavailable, with the first error and the path of the log."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with open(self.log, "w", errors="replace") as log:
             code = self._code(log, folder, patience)
@@ -46,7 +46,7 @@ class Recipe:
             raise Unavailable(f"does not build: {first[:160]}; the log is {self.log}")
 
     def _code(self, log, folder, patience):
-        """The exit code of the commands. If the wait ends early, all processes that they have started are killed."""
+        """Returns the exit code of the commands. If the wait is interrupted, kills all processes that the commands started."""
         process = subprocess.Popen(["sh", "-euxc", self.script], cwd=folder, env={**os.environ, **self.environment},
                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
@@ -66,7 +66,7 @@ def find_tool(name):
 
 
 def end_children():
-    """Of this process: compilers that its threads wait for."""
+    """Kills the children of this process: compilers for which its threads wait."""
     for listed in Path("/proc/self/task").glob("*/children"):
         for pid in listed.read_text().split():
             with contextlib.suppress(ProcessLookupError):
@@ -74,7 +74,7 @@ def end_children():
 
 
 class Builder:
-    """Programs are compiled by the compiler itself, or by weft-launch before it if they are instrumented."""
+    """Builds programs by the compiler itself, or by weft-launch and the compiler if they are instrumented."""
 
     def __init__(self, source, library_folder, folder, extra_folders=()):
         self.source = Path(source)
@@ -89,13 +89,13 @@ class Builder:
         self.roots = [self.lab, *map(Path, extra_folders)]
         self.cc = shlex.split(os.environ.get("CC", "gcc"))
         self.cxx = shlex.split(os.environ.get("CXX", "g++"))
-        # Functions begin on a cache line: else where a hot loop happens to lie decides a fifth of what a call costs.
-        # Functions and lines are all that profilers want, and types of C++'s library take compilers long.
+        # Functions begin on a cache line. Otherwise the position of a hot loop within a line decides a fifth of the cost of a
+        # call. Profilers need only functions and lines, and type information of C++'s library is slow to compile.
         self.cflags = ["-std=gnu11", "-O2", "-g1", "-falign-functions=64"]
         self.cxxflags = ["-std=gnu++20", "-O2", "-g1", "-falign-functions=64"]
 
     def build_all(self, contenders, progress):
-        """Build what the contenders need. Returns {key: path} and {key: why not}."""
+        """Builds all programs of the contenders. Returns {key: path}, and {key: reason} for the programs that cannot be built."""
         jobs = {self.key(c): c for c in contenders}
         ready, missing = {}, {}
 
@@ -115,7 +115,7 @@ class Builder:
                     else:
                         missing[key] = why
             except KeyboardInterrupt:
-                end_children()  # the pool waits for its threads, and these wait for compilers
+                end_children()  # the pool waits for its threads, and these threads wait for compilers
                 raise
         return ready, missing
 
@@ -176,7 +176,7 @@ class Builder:
         if self._up_to_date(output, compiling + linking, [source, *tools, *([] if cxx else self.libraries)]):
             return output
         output.parent.mkdir(parents=True, exist_ok=True)
-        Path(f"{output}.command").unlink(missing_ok=True)  # what an interrupted linker leaves is no program
+        Path(f"{output}.command").unlink(missing_ok=True)  # the output of an interrupted linker is no program
         for command in (compiling, linking):
             self._call(command, source, contender)
         Path(f"{output}.command").write_text(shlex.join(compiling + linking))
@@ -191,7 +191,7 @@ class Builder:
         return files
 
     def _http(self, kind):
-        """The HTTP library; for code made by an instrumentation the one that is compiled likewise, which is built now."""
+        """The HTTP library. Instrumented code needs a copy with the same instrumentation, which is built now."""
         if not self.http.exists():
             raise Unavailable(f"{self.http.name} was not built: it needs the sources of llhttp in {self.llhttp.relative_to(self.source)}")
         if not kind:
@@ -205,11 +205,11 @@ class Builder:
         return [*map(str, self.libraries), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]
 
     def variables(self):
-        """For commands that build a program on Weft."""
+        """The environment of commands that build a program on Weft."""
         return {"WEFT_CFLAGS": f"-I{self.source / 'include'}", "WEFT_LIBS": " ".join(self._weft())}
 
     def _activities(self):
-        """A clang, and the plugin of the same version."""
+        """Returns a clang, and the plugin of the same version."""
         for plugin in sorted(self.libexec.glob("libweft-activities-*.so"), reverse=True):
             clang = find_tool(f"clang-{plugin.stem.rsplit('-', 1)[1]}")
             if clang and self.activity.exists():
@@ -229,7 +229,7 @@ class Builder:
         raise RuntimeError(f"{source.name} does not compile: {error}")
 
     def instrument(self, name):
-        """What stands before the compiler for an instrumentation, and the tools that its objects depend on."""
+        """The words before the compiler command for an instrumentation, and the tools on which its objects depend."""
         if not name:
             return [], []
         tools = [self.libexec / "weft-launch", self.libexec / "weft-as"]
@@ -260,7 +260,7 @@ class Builder:
     # ---- policies -----------------------------------------------------------------------------------------------
 
     def unavailable(self, policies):
-        """{policy: why not} for those that the library does not have or cannot use here."""
+        """{policy: reason} for the policies that the library does not contain or cannot use here."""
         probe = Contender(id="policies", title="policies", kind="weft", program="impl/policies.c")
         run = subprocess.run([str(self.build(probe)), *policies], capture_output=True, text=True)
         if run.returncode:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Which policy: the page that sets the stack policies side by side, by this run's figures alone."""
+"""The page that helps to choose a policy: it compares the stack policies by the figures of this run only."""
 from matplotlib import pyplot
 
 from . import plot
 from .describe import POLICIES
 from .table import number
 
-# What it is, when to take it, what it asks for.
+# For each policy: a description, when to use it, and its requirements.
 ADVICE = {
     "fixed": ("one block, counted in full",
               "You know how deep the work gets, and memory must be promised before it starts.",
@@ -36,13 +36,13 @@ ADVICE = {
 
 
 class Figure:
-    """A column: what it is called, and the cases that show it, each with how it is meant."""
+    """A column of the table: its title, and the cases that it shows, each with its meaning."""
 
     def __init__(self, title, unit, *cases, note="", compare=None):
         self.title, self.unit, self.cases, self.note, self.compare = title, unit, cases, note, compare
 
 
-# (case, contender, what distinguishes it)
+# (case, contender, label that distinguishes it)
 FIGURES = (
     Figure("a call", "ns", ("B5/fibonacci_recursive", "weft", ""), note="fibonacci, recursively", compare="c"),
     Figure("a call from the worst place", "ns", ("B2/worst", "weft", "first 300 depths"),
@@ -73,7 +73,7 @@ def _value(case, contender, unit):
 
 
 def plain(results, figure):
-    """What plain C needs for a figure, or None."""
+    """The value of plain C for a figure, or None."""
     if not figure.compare:
         return None
     cases = {f"{e['id']}/{c['id']}": c for e in results["experiments"] for c in e["cases"]}
@@ -81,7 +81,7 @@ def plain(results, figure):
 
 
 def rows(results):
-    """The table: a row per policy, {name, what, when, asks, cells: [[(text, best), …], …]}; best: about the lowest."""
+    """The table: a row for each policy, {name, what, when, asks, cells: [[(text, best), …], …]}; best: near the lowest."""
     table = cells(results)
     lowest = {f: [min((v for v in column if v), default=None) for column in zip(*by.values())] for f, by in table.items()}
     out = []
@@ -147,7 +147,7 @@ def _panel(axis, figure, by, reference):
 
 
 def _marks_of(axis, y, policy, values, left):
-    """A filled mark for the first value, a hollow one for the second, a line between them."""
+    """A filled mark for the first value, a hollow mark for the second, a line between them."""
     known = [v for v in values if v]
     colour = plot.COLOURS[policy]
     if not known:

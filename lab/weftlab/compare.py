@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Two result files side by side. A row has changed if its median moved by more than what the runs themselves vary."""
+"""Compares two result files. A row has changed if its median moved by more than the variation of the runs."""
 import sys
 
 from .table import Style, lay_out, number
 
-SHOWN = 40  # the rows that changed most
-LEAST = 0.03  # nothing below this is called a change, however quiet the machine
+SHOWN = 40  # number of rows shown: the rows with the largest changes
+LEAST = 0.03  # smaller changes are never reported, however quiet the machine is
 
 
 def compare(old, new):
-    """Entries {row, unit, old, new, ratio, noise, verdict}; rows that only one file has are left out."""
+    """Entries {row, unit, old, new, ratio, noise, verdict}. Rows that exist in only one file are left out."""
     before = dict(_rows(old))
     entries = []
     for key, (case, row) in _rows(new):

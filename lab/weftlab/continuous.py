@@ -2,9 +2,9 @@
 """Continuous load (experiment A6): a server for each stack policy and back end, load on each in turn for hours, and the question
 whether anything grows.
 
-All servers run from the beginning to the end. Before each turn the server is at rest, as it was since its last turn, and what it has
-then (memory, page tables, descriptors, mappings, threads) is one point of its series. Everything goes into a journal, a record for each
-turn. A run that was interrupted continues the journal with new processes: a new segment.
+All servers run from the beginning to the end. Between its turns a server rests, and its resources before each turn (memory, page
+tables, descriptors, mappings, threads) are one point of its series. Everything goes into a journal, a record for each turn. An
+interrupted run continues the journal with new processes: a new segment.
 """
 import hashlib
 import json
@@ -21,19 +21,19 @@ from . import growth, measure
 from .build import Builder
 from .journal import Journal
 
-SECONDS = {"test": 4, "quick": 60, "full": 3600}  # by size, unless --for says how long
+SECONDS = {"test": 4, "quick": 60, "full": 3600}  # by size, unless --for is given
 TURN_LEAST, TURN_MOST = 0.25, 5.0  # seconds of load
-TURNS = 24  # that each server has if the time is enough for turns of TURN_LEAST
-SETTLE = 0.3  # seconds that a server rests at least: it keeps the buffers of a connection for 0.25
-STARTS = 20  # seconds within which a server must say its port
-ENDS = 10  # and answer, or end
-GRACE = 2  # that a process has to end when it has closed its output
-SAMPLES_MOST = 200  # turns that the results hold of each server; more are merged
-FILE_BYTES = 200000  # A6_FILE
+TURNS = 24  # number of turns that each server gets if the time allows turns of TURN_LEAST
+SETTLE = 0.3  # minimum rest of a server in seconds: it keeps the buffers of a connection for 0.25
+STARTS = 20  # seconds within which a server must print its port
+ENDS = 10  # seconds within which it must answer or end
+GRACE = 2  # seconds that a process has to end after it has closed its output
+SAMPLES_MOST = 200  # maximum number of turns of each server in the results; more turns are merged
+FILE_BYTES = 200000  # size of the file A6_FILE
 
 
 class Dead(Exception):
-    """A server that ended, and how."""
+    """A server that ended, and how it ended."""
 
 
 class Server:
@@ -45,18 +45,18 @@ class Server:
         with open(errors, "wb") as log:
             self.process = subprocess.Popen(
                 [str(binary), *arguments], env=measure.environment(contender), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                start_new_session=True)  # Ctrl-C is for the lab, which ends it in order
+                start_new_session=True)  # Ctrl-C is for the lab, which stops the server in order
         self.rested = time.monotonic()
 
     def says(self, seconds):
-        """Its next line."""
+        """Reads the server's next line."""
         line = _line_within(self.process.stdout, seconds)
         if not line:
             raise Dead(self.why())
         return json.loads(line)
 
     def why(self):
-        """The exit code, and how the process ended. A process that does not answer, but lives, is killed."""
+        """Returns the exit code, and how the process ended. Kills a process that lives but does not answer."""
         try:
             code = self.process.wait(GRACE)
         except subprocess.TimeoutExpired:
@@ -74,7 +74,7 @@ class Server:
         return self.says(ENDS)
 
     def stop(self):
-        """Ends it in order. What it says at its end: nothing may be left."""
+        """Stops the server in order. Returns its last report, which must show that nothing is left."""
         self.process.stdin.close()
         last = self.says(ENDS)
         code, why = self.why()
@@ -83,7 +83,7 @@ class Server:
         return last
 
     def sample(self):
-        """What the process has now."""
+        """The current resources of the process."""
         place = f"/proc/{self.process.pid}"
         try:
             memory, status = Path(place, "smaps_rollup").read_text(), Path(place, "status").read_text()
@@ -95,7 +95,7 @@ class Server:
             raise Dead(self.why()) from None
 
     def cpu(self):
-        """Seconds. The kernel brings the clock up to date when the process sleeps."""
+        """CPU time in seconds. The kernel updates the clock when the process sleeps."""
         try:
             return time.clock_gettime(~self.process.pid << 3 | 2)
         except OSError:
@@ -130,7 +130,7 @@ def _kib(text, name):
 
 
 class Load:
-    """One case under load. `unable`: a function that says why a contender cannot take part, or None."""
+    """One case under load. `unable` is a function that returns the reason why a contender cannot take part, or None."""
 
     def __init__(self, experiment, binaries, unable, seconds, folder, progress):
         self.experiment, self.case = experiment, experiment.cases[0]
@@ -143,14 +143,14 @@ class Load:
         self.servers = {}
 
     def _key(self):
-        """What must be the same for a journal to be continued: the same programs with the same parameters."""
+        """The facts that must be the same for a journal to be continued: the same programs with the same parameters."""
         programs = {Builder.key(c): c for k in self.able for c in (k, k.helper)}
         return {"experiment": self.experiment.id, "seconds": self.seconds, "params": self.case.params,
                 "servers": {c.id: c.stack or c.policy for c in self.able},
                 "programs": {key: hashlib.sha256(Path(self.binaries[key]).read_bytes()).hexdigest()[:16] for key in sorted(programs)}}
 
     def begin(self, again):
-        """A new journal, or one to continue. What to say of it, or ""."""
+        """Begins a new journal, or continues one. Returns a remark for the user, or ""."""
         remark = ""
         first = self.journal.records[0] if self.journal.records else None
         if first and not again and first["programs"] == self.key["programs"]:
@@ -172,7 +172,7 @@ class Load:
         return bool(self.records("turn")) and self.elapsed() >= self.seconds
 
     def run(self):
-        """Until the time is over. May be interrupted, and continued later."""
+        """Runs until the time is over. May be interrupted, and continued later."""
         if self.complete() or not self.able:
             return
         try:
@@ -185,7 +185,7 @@ class Load:
             self._stop()
 
     def _attempt(self, action, name):
-        """A server that ends takes no part any more; the others go on."""
+        """Runs `action` on a server. A server that ends takes no further part; the other servers continue."""
         try:
             return action(name)
         except Dead as dead:
@@ -213,7 +213,7 @@ class Load:
         return {"at": round(time.monotonic() - self.began, 3), **server.sample()}
 
     def _rest_all(self):
-        """The last point of each series."""
+        """Appends the last point of each series."""
         rests = {name: self._attempt(lambda n: self._rest(self.servers[n]), name) for name in list(self.servers)}
         self.journal.append({"what": "rest", "rest": {name: rest for name, rest in rests.items() if rest}})
 
@@ -268,7 +268,7 @@ class Load:
                       f"{wrong} wrong, turn {len(turns) + 1}", contender.title)
 
     def _stop(self):
-        """All servers end in order, and say that nothing is left. An interruption does not wait for long."""
+        """Stops all servers in order; each reports that nothing is left. An interruption does not wait for long."""
         ended = {}
         for name in list(self.servers):
             server = self.servers[name]
@@ -279,14 +279,14 @@ class Load:
         self.servers = {}
 
     def finish(self, out):
-        """The results are written; the journal goes to them."""
+        """Moves the journal to the results, which have been written."""
         self.journal.move(out / f"{self.experiment.id}.jsonl")
         shutil.rmtree(self.folder)
 
-    # ---- what it came to -------------------------------------------------------------------------------------------
+    # ---- results ---------------------------------------------------------------------------------------------------
 
     def entry(self):
-        """What results.json holds of the experiment."""
+        """The experiment's entry in results.json."""
         e, tests = self.experiment, len(self.able)
         rows = [self._row(c) for c in self.case.contenders]
         series = {row["contender"]: growth.judge(self._segments(row["contender"]), tests) for row in rows if row["samples"]}
@@ -334,7 +334,8 @@ class Load:
             row.update(status="wrong", error="; ".join(growth.sentence(name, found["trends"][name]) for name in grows))
 
     def _segments(self, name):
-        """Of one server, a list for each segment: (hours, requests until then, what it had at rest, the turn that follows)."""
+        """The points of one server, a list for each segment: (hours, requests until then, resources at rest, the turn that
+        follows)."""
         segments, requests = [], 0
         for r in self.journal.records:
             if r["what"] == "segment":
@@ -353,7 +354,7 @@ def _sample(turn):
 
 
 def _merged(samples):
-    """Neighbours together, so that there are not too many."""
+    """Merges neighbouring samples, so that there are at most SAMPLES_MOST."""
     size = -(-len(samples) // SAMPLES_MOST) or 1
     groups = [samples[i:i + size] for i in range(0, len(samples), size)]
     return [{"cpu": sum(s["cpu"] for s in g), "wall": sum(s["wall"] for s in g), "ops": sum(s["ops"] for s in g),
@@ -361,7 +362,7 @@ def _merged(samples):
 
 
 def _root(folder):
-    """The directory of the file that servers serve: bytes as a6_byte of a6.h says, with 0 as the key."""
+    """The directory of the file that servers serve: its bytes are a6_byte of a6.h, with the key 0."""
     root = folder / "root"
     root.mkdir(parents=True, exist_ok=True)
     (root / "data").write_bytes(bytes(i * 0x9e3779b97f4a7c15 % 2**64 >> 40 & 255 for i in range(FILE_BYTES)))
@@ -373,7 +374,7 @@ def _now():
 
 
 def _span(seconds):
-    """90 min"""
+    """Formats a duration, for example "90 min"."""
     for name, length in (("h", 3600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.1f} {name}"
@@ -381,7 +382,7 @@ def _span(seconds):
 
 
 def seconds_of(text):
-    """90, 60s, 15m, 1h, 2d. ValueError: none of these."""
+    """Parses 90, 60s, 15m, 1h or 2d. Raises ValueError for other texts."""
     found = re.fullmatch(r"(\d+)\s*([smhd]?)", text.strip())
     if not found or not int(found[1]):
         raise ValueError(f"'{text}' is no time: say 60s, 15m, 1h or 1d")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Experiments as descriptions: what the files in descriptions/ may say, and what they mean.
+"""Experiments as descriptions: the keys of the files in descriptions/, and their meaning.
 
 An experiment has cases; a case is run by contenders at one of three sizes. Keys of a case default to the experiment's.
 """
@@ -8,17 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 POLICIES = ("fixed", "overcommit", "commit", "copy", "segmented", "heap", "lookahead", "mmu")
-# Policies that need code compiled for them, and which instrumentation that is.
+# Policies that need code compiled for them, and the instrumentation that each needs.
 INSTRUMENTATION = {"segmented": "segmented", "heap": "segmented", "lookahead": "lookahead", "mmu": "mmu"}
 SIZES = ("test", "quick", "full")
-# Published figures stand beside the parameters for which they were published. Of these, which are costs of one operation, any will do.
+# Published figures are shown only for the parameters for which they were published. Costs of one operation are valid for all
+# parameters.
 ANY_SIZE = "any size"
-# The clocks of cases: CPU time, which other programs add nothing to, or wall time, where figures of wall time were published.
+# The clocks of cases: CPU time, to which other programs add nothing, or wall time, if the published figures are wall times.
 CLOCKS = ("cpu", "wall")
 UNITS = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "B": 1.0}
 
-# ns that a resume and a yield by the hand-written switch (limit-jmp) took where `reference` figures were measured, and the
-# same pair here: what took t there would take about t × here / there on this machine.
+# ns of a resume and a yield by the hand-written switch (limit-jmp) on the machine where `reference` figures were measured, and
+# the case that measures the same pair here: a time t there corresponds to about t × here / there on this machine.
 REFERENCE_PAIR = 1.4
 YARDSTICK = ("limit-jmp", {"id": "resume_yield"}, {"n": 1000000})
 
@@ -41,13 +42,13 @@ class DescriptionError(Exception):
 
 @dataclass
 class Contender:
-    """Who takes part in a case: a program, its arguments, and for Weft a policy."""
+    """A contender of a case: a program, its arguments, and for Weft a policy."""
     id: str
     title: str
     kind: str
     program: str
     policy: str | None = None
-    stack: str | None = None  # WEFT_STACK's value: the policy, with a size if one was asked for
+    stack: str | None = None  # WEFT_STACK's value: the policy, with a size if one is given
     instrumentation: str | None = None
     args: list = field(default_factory=list)
     defines: list = field(default_factory=list)
@@ -55,22 +56,22 @@ class Contender:
     get: str = ""
     env: dict = field(default_factory=dict)
     activities: bool = False  # compiled by clang with the pass of tools/activities
-    flags: list = field(default_factory=list)  # more for the compiler and the linker
+    flags: list = field(default_factory=list)  # further flags for the compiler and the linker
     posix: bool = False  # linked with libweft-posix.so: other libraries' calls suspend tasks
     http: bool = False  # linked with libweft-http.a
     llhttp: bool = False  # compiled with the sources of the parser llhttp
     tool: str = ""  # a command that the program runs
-    helper: "Contender | None" = None  # a program that it starts: it gets the path as helper=PATH
-    # The rest is for programs that use a checkout of the user's (peers.py).
+    helper: "Contender | None" = None  # a program that this one starts: it gets the path as helper=PATH
+    # The remaining fields are for programs that use a checkout of the user's (peers.py).
     recipe: "object | None" = None  # build.Recipe: commands that make the program
-    foreign: bool = False  # a program of theirs: the process is timed, and `args` are all its arguments
+    foreign: bool = False  # a program of the peer's project: the process is timed, and `args` are all its arguments
     runner: list = field(default_factory=list)  # words before the program: an interpreter
     answer: str = ""  # the last match in the output of a foreign program is its answer
     params: dict = field(default_factory=dict)  # instead of the case's
     instead_of: list = field(default_factory=list)  # names of `reference` figures that its own figure replaces
-    expect: str | None = None  # a foreign program may answer another question
+    expect: str | None = None  # the answer to expect if a foreign program computes something else
     test_expect: str | None = None
-    operations: str | None = None  # of a foreign program, as in `args`; None: as many as the case's other programs report
+    operations: str | None = None  # of a foreign program, as in `args`; None: the number that the case's other programs report
 
 
 @dataclass
@@ -88,15 +89,16 @@ class Case:
     test_expect: str | None
     contenders: list
     needs_memory: int
-    policy_memory: dict  # {policy: bytes}, for those that need more than the others
+    policy_memory: dict  # {policy: bytes}, for policies that need more memory than `needs_memory`
     published: dict | None
     reference: dict | None  # {name: figure in the case's unit, where it was measured}
-    yardstick: Contender | None  # what that is scaled by; bytes are not
+    yardstick: Contender | None  # the contender that scales `reference`; bytes are not scaled
     x: float | None
-    # Of a case that mostly waits, which no budget of CPU time ends: at most. With a figure of its own: so many.
+    # For a case that mostly waits, so that no budget of CPU time ends it: the maximum number of rounds. If the case has a figure
+    # of its own, it is the exact number.
     rounds: int | None
-    whole: bool  # the time of whole processes, from start to end
-    rate: bool  # tables also say how many operations a second of CPU time is enough for
+    whole: bool  # measures the time of whole processes, from start to end
+    rate: bool  # tables also show the number of operations for which a second of CPU time suffices
     clock: str  # one of CLOCKS
 
 
@@ -114,7 +116,7 @@ class Experiment:
 
 
 def load(folders, size, policies, changes=None):
-    """All experiments in the folders, in order, at the given size and for the given policies; parameters that `changes` names differ."""
+    """All experiments in the folders, in order, at the given size and for the given policies. `changes` overrides parameters."""
     known = {}
     experiments = []
     for folder in folders:
@@ -201,8 +203,8 @@ def _case(path, experiment, case, contenders, size, policies, changes):
 
 
 def _clock(path, case, size):
-    """The case's clock at this size: { full = "wall" } says that small sizes are measured by CPU time. A case beside which published
-    figures stand has the full size's, whatever its size is called."""
+    """The case's clock at this size: { full = "wall" } means that small sizes are measured by CPU time. A case with published
+    figures uses the full size's clock at every size."""
     clock = case.get("clock", {}).get(size, CLOCKS[0])
     if clock not in CLOCKS:
         raise DescriptionError(f"{path}: case {case['id']}: the clock must be one of {', '.join(CLOCKS)}")
@@ -247,7 +249,7 @@ def _helper(case):
 
 
 def _reference(case, size):
-    """Figures of others measured on another machine, in the case's unit, as they were there."""
+    """Figures of other libraries measured on another machine, in the case's unit, unscaled."""
     values = case.get("reference")
     if not values or size not in case.get("reference_sizes", SIZES):
         return None
@@ -258,8 +260,9 @@ def _reference(case, size):
 
 
 def _published(path, case, params):
-    """What was published for these parameters, and as ratios to one of its own contenders: nothing else of another machine carries over.
-    With a list as its base, they are ratios to the fastest of these, and the first stands for it."""
+    """The figures published for these parameters, as ratios to one of the published contenders: no other figure of another
+    machine can be compared. If the base is a list, they are ratios to the fastest of its contenders, and the first of the list
+    stands for it."""
     found = [figures for condition, figures in case.get("published", {}).items() if _holds(path, condition, params)]
     if not found:
         return None
@@ -279,7 +282,7 @@ def _published(path, case, params):
 
 
 def _holds(path, condition, params):
-    """A condition: ANY_SIZE, or parameters with their values, such as "n = 1000, d = 3"."""
+    """Tests a condition: ANY_SIZE, or parameters with their values, such as "n = 1000, d = 3"."""
     if condition == ANY_SIZE:
         return True
     try:

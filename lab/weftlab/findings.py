@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a reader wants to know first: a sentence for each finding, and ratios within this run, of the best runs: other work on the
-machine disturbs these least."""
+"""The findings that are printed first: a sentence for each, with ratios of the best runs within this run, because other work on
+the machine disturbs the best runs least."""
 from . import machine
 
 SHORT = {"limit-jmp": "hand-written switch", "limit-callret": "hand-written, call/ret", "cxx20": "C++20",
@@ -10,7 +10,7 @@ SHORT = {"limit-jmp": "hand-written switch", "limit-callret": "hand-written, cal
 
 
 def of(table, entries, size):
-    """Those findings whose figures this run has, in groups: [(group, [finding])]. None at test size, which measures nothing."""
+    """The findings whose figures this run has, in groups: [(group, [finding])]. None at test size, which measures nothing."""
     cases = {f"{e['id']}/{c['id']}": c for e in entries for c in e["cases"]}
     groups = {}
     for entry in table if size != "test" else []:
@@ -21,12 +21,12 @@ def of(table, entries, size):
 
 
 def cases(table):
-    """The ids of the cases that findings rest on."""
+    """The ids of the cases on which findings rest."""
     return {entry[key] for entry in table for key in ("case", "over") if key in entry}
 
 
 def command(wanted, size):
-    """What measures these cases, or experiments, again."""
+    """The command that measures these cases, or experiments, again."""
     return f"./weft lab {'--full ' if size == 'full' else ''}--only {','.join(wanted)}"
 
 
@@ -68,7 +68,7 @@ def _value(case, name):
 
 
 def beside(results):
-    """What else the machine did meanwhile; "" if that was little."""
+    """A sentence on other load of the machine during the run; "" if there was little."""
     others = results["load"].get("others") or 0
     if others <= machine.QUIET:
         return ""
@@ -77,7 +77,7 @@ def beside(results):
 
 
 def footnote(results):
-    """How figures of another machine came here; "" if none did."""
+    """A sentence on how figures of another machine were scaled; "" if there are none."""
     reference = next((c["reference"] for e in results["experiments"] for c in e["cases"]
                       if c["reference"] and c["reference"]["pair_here"]), None)
     if not reference:

@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Does a server under load grow? A verdict for each of its resources, by the slope of what it has at rest.
+"""Does a server under load grow? A verdict for each of its resources, by the slope of its amount at rest.
 
     flat       the interval of the slope contains 0, and ends below the bar
     little     the slope is above 0, but its interval ends below the bar
     grows      the slope is above 0 and above the bar, and growth in the whole run is above the least amount
     too short  none of these can be said
 
-The bar is a growth for each request that matters; the least amount is what caches may add in a short run. Intervals are of 95 %. Many are
-looked at, and some exclude 0 by chance, so `grows` asks for one that holds for all of a run together with 95 % (Bonferroni).
+The bar is the growth for each request that matters; the least amount is the growth that caches may cause in a short run.
+Intervals are of 95 %. Some of the many intervals exclude 0 by chance, so `grows` requires an interval that holds for all series
+of a run together with 95 % (Bonferroni).
 """
 from dataclasses import dataclass
 
 from . import trend
 
 FLAT, LITTLE, GROWS, SHORT = "flat", "little", "grows", "too short"
-WARM_UP_MOST = 12  # points of a segment that are not looked at: at most, and a quarter of them
-POINTS_MOST = 300  # of a series in the results
+WARM_UP_MOST = 12  # maximum number of first points of a segment that are ignored; at most a quarter of its points are
+POINTS_MOST = 300  # maximum number of points of a series in the results
 
 
 @dataclass
 class Resource:
     title: str
     unit: str
-    step: int  # it is a multiple of that
+    step: int  # amounts are multiples of this
     bar: float  # for each request
     least: int
 
@@ -39,7 +40,7 @@ RESOURCES = {
 
 @dataclass
 class Point:
-    """A server at rest, and the turn that follows."""
+    """The state of a server at rest, and the turn that follows."""
     hours: float  # since the segment began
     requests: int  # until then, in all segments
     has: dict
@@ -59,7 +60,7 @@ def judge(segments, tests):
 
 
 def requests_of(turn):
-    """Those that were answered right."""
+    """Counts the requests that were answered correctly."""
     return turn["load"]["good"] + turn["load"]["slow"]
 
 
@@ -82,15 +83,15 @@ def _trend(resource, name, segments, requests, hours, tests):
 
 
 def sentence(name, found):
-    """memory grows by 12.3 B per request (11.9 to 12.7)"""
+    """Formats a trend, for example "memory grows by 12.3 B per request (11.9 to 12.7)"."""
     r, each = RESOURCES[name], found["per_request"]
     unit = f" {r.unit}" if r.unit else ""
     return f"{r.title} grows by {each['slope']:.3g}{unit} per request ({each['low']:.3g} to {each['high']:.3g})"
 
 
 def _series(segments):
-    """For plots: a value for each turn, or the highest of several neighbours. Hours of all segments follow each other; None separates
-    them."""
+    """For plots: a value for each turn, or the highest of several neighbouring turns. Hours of all segments follow each other;
+    None separates them."""
     points, began = [], 0.0
     for s in segments:
         points += [_flattened(p, began) for p in s] + [None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A file of records that outlives its writer: one line of JSON each, only ever appended, on the disk before the next begins."""
+"""A file of records that outlives its writer: one line of JSON each, only appended, and synced before the next record begins."""
 import fcntl
 import json
 import os
@@ -11,7 +11,7 @@ class Busy(Exception):
 
 
 class Journal:
-    """Open an existing journal, or begin one. `records` holds what it says, this process's records included."""
+    """Opens an existing journal, or begins a new one. `records` holds its records, including those that this process appends."""
 
     def __init__(self, path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -28,7 +28,7 @@ class Journal:
         self.records = self._read()
 
     def _read(self):
-        """All whole records. The line that a killed writer left half written is cut off."""
+        """Reads all complete records, and cuts off a line that a killed writer left incomplete."""
         self.file.seek(0)
         text = self.file.read()
         whole = text.rfind(b"\n") + 1
@@ -42,13 +42,13 @@ class Journal:
         self.records.append(record)
 
     def set_aside(self):
-        """Begin anew. Returns where the records of before are."""
+        """Begins anew. Returns the path of the old records."""
         old = self.path.with_suffix(".old")
         self.move(old)
         self._open()
         return old
 
     def move(self, place):
-        """The journal ends."""
+        """Ends the journal, and moves it to `place`."""
         shutil.move(self.path, place)
         self.file.close()

@@ -44,7 +44,7 @@ def _panel(axis, load, series, factor, policy):
 
 
 def _draw(axis, series, name, factor, colour, style, width):
-    """The highest value drawn. A gap where a segment ends."""
+    """The highest value drawn. There is a gap where a segment ends."""
     values = [float("nan") if v is None else v * factor for v in series[name]]
     minutes = [float("nan") if h is None else h * 60 for h in series["hours"]]
     axis.plot(minutes, values, color=colour, ls=style, lw=width, alpha=0.5 if colour == FAINT else 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Continuous load for readers: a table of what grows, for the terminal and the page, and a plot of every series."""
+"""Reports of continuous load: a table of growing resources, for the terminal and the page, and a plot of every series."""
 import sys
 import textwrap
 
@@ -10,7 +10,7 @@ HEAD = ["", "requests", "wrong", "memory", "grows by", "95 % interval", "seen fr
 
 
 def rows(load):
-    """[name, cells…] for each server; cells are texts."""
+    """[name, cells…] for each server. Cells are texts."""
     return [[name, *_cells(found)] for name, found in load["servers"].items()]
 
 
@@ -28,7 +28,7 @@ def _slope(trend):
 
 
 def verdict(found):
-    """The worst there is, and which resources it is about."""
+    """The worst verdict, and the resources that have it."""
     trends = found["trends"]
     worst = next(v for v in (growth.GROWS, growth.SHORT, growth.LITTLE, growth.FLAT) if v in [t["verdict"] for t in trends.values()])
     about = [growth.RESOURCES[name].title for name, t in trends.items() if t["verdict"] == worst]
@@ -40,7 +40,7 @@ WORDS = {growth.FLAT: "cannot be told from flat", growth.LITTLE: "grow by less t
 
 
 def summary(load):
-    """A sentence on the whole."""
+    """A sentence that sums up the run."""
     verdicts = [t["verdict"] for s in load["servers"].values() for t in s["trends"].values()]
     requests, wrong = (sum(s[k] for s in load["servers"].values()) for k in ("requests", "wrong"))
     said = [f"{verdicts.count(v)} {words}" for v, words in WORDS.items() if v in verdicts]
@@ -50,7 +50,7 @@ def summary(load):
 
 
 def bar():
-    """What matters, in words."""
+    """The bars, in words."""
     memory, counts = growth.RESOURCES["memory"], growth.RESOURCES["descriptors"]
     return (f"Slopes are for each request of a good or slow client. Growth matters from {memory.bar:.1f} B (a page in 1000 requests), and from one "
             f"descriptor, mapping or thread in {1 / counts.bar:.0f} requests. Flat: the interval contains 0, and ends below that. A growth of "

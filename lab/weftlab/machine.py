@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a figure depends on besides the code: the machine, its kernel, the compilers, the commit, the load."""
+"""Everything besides the code on which a figure depends: the machine, its kernel, the compilers, the commit, the load."""
 import os
 import platform
 import subprocess
@@ -34,15 +34,15 @@ def _proc_field(path, name):
 
 
 def available_memory():
-    """Bytes that a program may use without hurting others."""
+    """Bytes that a program may use without disturbing other programs."""
     return int(_proc_field("/proc/meminfo", "MemAvailable").split()[0] or 0) * 1024
 
 
-QUIET = 0.25  # so many CPUs that other programs keep busy disturb nothing
+QUIET = 0.25  # other programs that keep at most this number of CPUs busy disturb nothing
 
 
 def busy():
-    """CPU seconds that all programs have used since the machine started, and those that a hypervisor gave to others."""
+    """CPU seconds that all programs have used since the machine started, and seconds that a hypervisor gave to other machines."""
     try:
         with open("/proc/stat") as stat:
             user, nice, system, _, _, irq, softirq, stolen = map(int, stat.readline().split()[1:9])
@@ -56,7 +56,7 @@ def load():
 
 
 def commit_of(folder):
-    """The commit of a checkout, or "unknown", and whether files differ from it. The checkout is not written to."""
+    """The commit of a checkout, or "unknown", and whether files differ from it. Does not write to the checkout."""
     commit = _output("git", "rev-parse", "HEAD", cwd=folder)
     if not commit or _output("git", "rev-parse", "--show-prefix", cwd=folder):  # part of another repository
         return "unknown", False

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Running: round after round over all cases and contenders, every answer checked.
+"""Measures: rounds over all cases and contenders, with a check of every answer.
 
-Rounds go over everything, rather than case after case: a minute in which a neighbour of the machine is busy then hits one
-round of many cases, and not all rounds of one. What counts is CPU time, which programs beside the lab do not add to.
+Each round covers all cases, instead of one case after another: a minute in which a neighbour of the machine is busy then hits one
+round of many cases, and not all rounds of one case. Results are CPU times, which other programs do not increase.
 """
 import json
 import os
@@ -23,17 +23,17 @@ from .describe import UNITS
 
 @dataclass
 class Plan:
-    """How often, how long. Rounds beyond `least` must fit into both limits of time; a case that spends twice its budget ends before
-    that. On a machine that is very busy a second round of what takes longest may not fit into 1.4 times the patience; further ones of
-    what is near a bar end after 1.65 times."""
+    """How often and how long to measure. Rounds beyond `least` must fit into both limits of time; a case that spends twice its
+    budget ends before `least` rounds. On a very busy machine, a second round of the longest cases may not fit into 1.4 times the
+    patience. Further rounds of cases near a bar end after 1.65 times the patience."""
     rounds: int
     least: int
     budget: float  # CPU seconds for a case
     patience: float  # seconds for all of them
     timeout: float  # seconds for one run
-    weighings: int = 1  # rounds where memory is measured, which hardly varies
-    more: int = 0  # further rounds for what is near a bar
-    long: bool = False  # are runs so long that who answers wrongly is better found at test size?
+    weighings: int = 1  # rounds in which memory is measured, which hardly varies
+    more: int = 0  # further rounds for cases near a bar
+    long: bool = False  # runs are so long that wrong answers are better found at test size
 
     @staticmethod
     def of(size):
@@ -44,25 +44,26 @@ class Plan:
         }[size]
 
 
-CANNOT = 77  # the exit code of a program that needs something of the system that is not there
+CANNOT = 77  # the exit code of a program for which the system lacks something
 
 
 class Failed(Exception):
-    """A run that gave no figures, and why."""
+    """A run that gave no figures, and the reason."""
 
 
 class Unable(Failed):
-    """Nothing is wrong with the program: this system cannot run it."""
+    """Nothing is wrong with the program, but this system cannot run it."""
 
 
 def environment(contender):
-    """The environment of its programs."""
+    """The environment of the contender's programs."""
     policy = {"WEFT_STACK": contender.stack or contender.policy} if contender.policy else {}
     return {**os.environ, **contender.env, **policy}
 
 
 def run_once(binary, contender, params, timeout, helper=None, whole=False):
-    """One process; its figures as a dict. `whole`: its time is that of the process, from start to end, as its parent sees it."""
+    """Runs one process. Returns its figures as a dict. `whole`: its time is that of the process, from start to end, as its parent
+    sees it."""
     params = {**params, **contender.params}
     if contender.foreign:
         command = [*contender.runner, str(binary), *(word.format(**params) for word in contender.args)]
@@ -108,7 +109,8 @@ def _of_process(contender, output, cpu, wall):
 
 
 def value_of(sample, unit, figure=None, clock="cpu"):
-    """What a sample says in the case's unit: the figure asked for (in seconds), bytes, or time per operation by the case's clock."""
+    """The value of a sample in the case's unit: the requested figure (in seconds), bytes, or time per operation by the case's
+    clock."""
     if unit == "B":
         return sample["bytes"]
     if figure:
@@ -117,7 +119,7 @@ def value_of(sample, unit, figure=None, clock="cpu"):
 
 
 def statistics_of(samples, unit, figure=None, clock="cpu"):
-    """`cpu` and `wall`: medians by either clock; the others are by the case's clock."""
+    """`cpu` and `wall` are medians by either clock; the other values are by the case's clock."""
     values = sorted(value_of(s, unit, figure, clock) for s in samples)
     median = statistics.median(values)
     quartiles = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else [median] * 3
@@ -136,7 +138,7 @@ def statistics_of(samples, unit, figure=None, clock="cpu"):
 
 
 class Row:
-    """One contender in one case: what it did, what it answered."""
+    """One contender in one case: its samples and answers."""
 
     def __init__(self, contender):
         self.contender = contender
@@ -157,14 +159,14 @@ class Row:
 
 @dataclass
 class Series:
-    """A case, and what it came to so far."""
+    """A case, and its results so far."""
     experiment: object
     case: object
     rows: list
     rounds: int = 0
     spent: float = 0.0  # CPU seconds of all rounds
-    last: float = 0.0  # of the last one
-    took: float = 0.0  # seconds by the clock of the last one
+    last: float = 0.0  # CPU seconds of the last round
+    took: float = 0.0  # wall-clock seconds of the last round
 
     @property
     def id(self):
@@ -178,13 +180,13 @@ class Series:
         return [r for r in self.rows if r.status == "ok"]
 
     def operations(self):
-        """The number of operations that programs of the case report. Foreign programs report none."""
+        """The number of operations that the case's programs report. Foreign programs report none."""
         return next((r.samples[0]["ops"] for r in self.rows if r.samples and not r.contender.foreign), None)
 
 
 class Binaries:
-    """Each round runs copies of its own: where a program's pages happen to lie in memory decides up to half of what a
-    switch costs, for as long as they lie there, so that one copy would have all its rounds be wrong alike."""
+    """Each round runs its own copies of the programs. The physical pages of a program decide up to half of the cost of a switch
+    and stay the same for as long as the file is cached, so one copy would make all rounds wrong in the same way."""
 
     def __init__(self, built):
         self.built = built
@@ -209,8 +211,8 @@ class Binaries:
 
 
 def _fitting(all_series, end, first=frozenset()):
-    """Those whose next round is over by then, if it takes as long as the last: as many as can be, in their order; the ids in `first`
-    are chosen first."""
+    """The series whose next round ends before `end` if it takes as long as the last one: as many as possible, in their order. The
+    ids in `first` are chosen first."""
     rest = end - time.monotonic()
     chosen = set()
     for series in sorted(all_series, key=lambda s: (s.id not in first, s.took)):
@@ -226,19 +228,19 @@ def _cpu_of_programs():
 
 
 class Laboratory:
-    """`binaries`: {key: path}; `unable`: a function that says why a contender cannot take part, or None; `told`: ids of the cases that
-    a reader is told of first, which have a second round before others where time is short."""
+    """`binaries`: {key: path}. `unable`: a function that returns the reason why a contender cannot take part, or None. `told`:
+    ids of the cases whose findings are printed first; they get a second round before other cases if time is short."""
 
     def __init__(self, binaries, unable, plan, progress, told=frozenset()):
         self.told = told
         self.binaries, self.unable, self.plan, self.progress = Binaries(binaries), unable, plan, progress
-        self.lacking = []  # what the system has too little for, a line each
+        self.lacking = []  # a line for each thing of which the system has too little
         self.series = []
-        self.pairs = []  # ns of the hand-written pair, now and then: what figures of another machine are scaled by
+        self.pairs = []  # ns of the hand-written pair, measured now and then: they scale figures of another machine
         self.began = time.monotonic()
 
     def run(self, experiments, unsure=None):
-        """Everything. `unsure`: a function from entries to the ids of cases that need more rounds, or None."""
+        """Runs everything. `unsure`: a function from entries to the ids of cases that need more rounds, or None."""
         self.series = [Series(e, c, [Row(k) for k in c.contenders]) for e in experiments for c in e.cases]
         try:
             rounds = max(self.plan.rounds, self.plan.weighings)
@@ -252,7 +254,7 @@ class Laboratory:
             self.binaries.remove()
 
     def _decide(self, unsure):
-        """More rounds of the cases that are near a bar: each has its share of the time, and those that take long what is left of it."""
+        """Runs more rounds of the cases near a bar. Each round gets its share of the time, and slow cases the rest of it."""
         end = self._until(1.65)
         for number in range(self.plan.more):
             ids = unsure(self.entries())
@@ -262,14 +264,14 @@ class Laboratory:
             self._round(again, f"{len(again)} cases near a bar, round {number + 1} more")
 
     def _until(self, patiences):
-        """When to be over; however late it is, what is quick has a little time."""
+        """The time at which to stop. However late it is, quick cases get a little time."""
         return max(self.began + patiences * self.plan.patience, time.monotonic() + self.plan.patience / 8)
 
     def _elapsed(self):
         return time.monotonic() - self.began
 
     def entries(self):
-        """What results.json holds of each experiment; cases that no round has reached are left out."""
+        """The entries of results.json for each experiment. Cases that no round has reached are left out."""
         entries = {}
         pair = min(self.pairs, default=None)
         for s in (s for s in self.series if s.rounds or not s.alive()):
@@ -280,7 +282,7 @@ class Laboratory:
         return list(entries.values())
 
     def others(self):
-        """How many CPUs other programs kept busy meanwhile, on average; None if nothing was measured."""
+        """The average number of CPUs that other programs kept busy meanwhile; None if nothing was measured."""
         shares = [(sample["others"], sample["wall"]) for s in self.series for r in s.rows for sample in r.samples]
         time_in_all = sum(wall for _, wall in shares)
         return round(sum(share * wall for share, wall in shares) / time_in_all, 2) if time_in_all else None
@@ -292,7 +294,7 @@ class Laboratory:
             return True
         if not series.alive() or series.rounds == series.case.rounds:
             return False
-        if series.case.rounds and series.case.figure:  # no CPU time, which the budget is of
+        if series.case.rounds and series.case.figure:  # the case uses no CPU time, which the budget limits
             return True
         if series.case.unit == "B":
             return series.rounds < self.plan.weighings
@@ -301,7 +303,7 @@ class Laboratory:
         return series.spent + series.last <= self.plan.budget and self._elapsed() < self.plan.patience
 
     def _round(self, all_series, what, number=0, rounds=1):
-        """Round `number`, from 0, of `rounds`."""
+        """Runs round `number`, from 0, of `rounds`."""
         self.binaries.renew()
         for done, series in enumerate(all_series):
             self.now = ((number + done / len(all_series)) / rounds, f"{what}: {series.label}")
@@ -310,7 +312,7 @@ class Laboratory:
             self._turns(series)
 
     def _turns(self, series):
-        """Each contender once, another one first in each round."""
+        """Runs each contender once, and starts with a different one in each round."""
         before, began = _cpu_of_programs(), time.monotonic()
         alive = series.alive()
         shift = series.rounds % len(alive) if alive else 0
@@ -350,7 +352,7 @@ class Laboratory:
         try:
             sample = run_once(self.binaries.path(Builder.key(contender)), contender, params, self.plan.timeout)
         except (Failed, KeyError):
-            return  # its compiler is missing: figures of others cannot be scaled, and are left out
+            return  # its compiler is missing: figures of other machines cannot be scaled, and are left out
         self.pairs.append(value_of(sample, "ns"))
 
     def _run(self, row, params, whole=False):
@@ -358,7 +360,7 @@ class Laboratory:
         helper = row.contender.helper and self.binaries.path(Builder.key(row.contender.helper))
         return run_once(self.binaries.path(Builder.key(row.contender)), row.contender, params, self.plan.timeout, helper, whole)
 
-    # ---- who takes part, and who is right -------------------------------------------------------------------------
+    # ---- participation and checks ---------------------------------------------------------------------------------
 
     def _begin(self, series):
         for row in series.rows:
@@ -374,7 +376,7 @@ class Laboratory:
             self._check_small(series)
 
     def _check_small(self, series):
-        """The known answer at test size, before any time is spent."""
+        """Checks the known answer at test size, before any time is spent."""
         for row in series.alive():
             try:
                 answer = self._run(row, series.case.test_params)["result"]
@@ -398,7 +400,7 @@ class Laboratory:
 
     @staticmethod
     def _judge(series):
-        """Against the known answer, else against the first contender's."""
+        """Checks answers against the known answer, or else against the first contender's answer."""
         expected = series.case.expect
         for row in series.alive():
             expected = row.result if expected is None else expected
@@ -408,16 +410,16 @@ class Laboratory:
 
 
 def checks(entries):
-    """How many answers are right, how many are not."""
+    """The numbers of right and of wrong answers."""
     statuses = [row["status"] for e in entries for case in e["cases"] for row in case["rows"]]
     return {"passed": statuses.count("ok"), "failed": statuses.count("wrong") + statuses.count("broken")}
 
 
-# ---- what results.json says of a case --------------------------------------------------------------------------------
+# ---- entries of results.json for a case ------------------------------------------------------------------------------
 
 
 def entry_of(case, rows, pair):
-    """`pair`: ns of the hand-written pair here, or None."""
+    """`pair` is the time in ns of the hand-written pair here, or None."""
     measured = [r for r in rows if r["stats"]]
     base = next((r for r in measured if r["contender"] == case.baseline), measured[0] if measured else None)
     for r in measured:
@@ -436,13 +438,13 @@ def _live(measured):
 
 
 def _beside(reference, live):
-    """Figures of other libraries by name: scaled ones, and those measured here."""
+    """Figures of other libraries by name: scaled figures, and figures measured here."""
     return {"values": {**(reference or {"values": {}})["values"], **{name: {"here": value} for name, value in live.items()}}}
 
 
 def _elsewhere(case, pair, live=()):
-    """Figures of another machine, as they would be about here: by the hand-written pair, there and here. Bytes are bytes. The names in
-    `live` were measured here."""
+    """Figures of another machine, scaled to this machine by the hand-written pair there and here. Bytes are not scaled. The names
+    in `live` were measured here."""
     figures = {name: value for name, value in (case.reference or {}).items() if name not in live}
     if not figures or (case.yardstick and not pair):
         return None
@@ -453,7 +455,7 @@ def _elsewhere(case, pair, live=()):
 
 
 def _published(published, measured, base, reference):
-    """A published ratio, put on top of what its base takes here; and as a ratio to the case's own base."""
+    """A published ratio, multiplied by the time of its base here; and as a ratio to the case's own base."""
     if not published:
         return None
     here = {r["contender"]: r["stats"]["median"] for r in measured}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Checkouts that the user has, `--peer NAME=DIR`: libraries that no package registry has, and suites of benchmarks.
+"""Checkouts of the user's, `--peer NAME=DIR`: libraries that no package registry has, and suites of benchmarks.
 
-descriptions/peers.toml says of each name how to recognize a checkout, how to build it, and which programs it brings to
-which cases. A checkout is copied to build/lab/peers/NAME and built there: nothing is written to the user's directory. A
-checkout that cannot be used gives one line, and the lab continues without it.
+For each name, descriptions/peers.toml says how to recognize a checkout, how to build it, and which programs it adds to which
+cases. A checkout is copied to build/lab/peers/NAME and built there: nothing is written to the user's directory. A checkout that
+cannot be used gives one line, and the lab continues without it.
 """
 import difflib
 import hashlib
@@ -24,12 +24,12 @@ from .describe import INSTRUMENTATION, SIZES, Contender, DescriptionError
 PEER_KEYS = {"title", "source", "tried", "has", "tools", "machines", "build", "cannot"}
 PROGRAM_KEYS = {"id", "title", "with", "tools", "build", "runner", "foreign", "answer", "args", "policies", "case"}
 CASE_KEYS = {"in", "args", "params", "instead_of", "expect", "ops", "sizes"}
-PATIENCE = 900  # seconds that a checkout may take to build
+PATIENCE = 900  # maximum number of seconds to build a checkout
 
 
 @dataclass
 class Checkout:
-    """A directory that the user named. `why` says why it cannot be used."""
+    """A directory that the user named. `why` is the reason why it cannot be used."""
     name: str
     folder: Path
     tree: Path  # the copy that is built
@@ -104,7 +104,8 @@ def chosen(texts, known):
 
 
 def prepare(folders, known, experiments, builder, progress):
-    """Copies and builds the checkouts of {name: directory} that a program of the selected cases needs. A list of Checkout."""
+    """Copies and builds the checkouts of {name: directory} that a program of the selected cases needs. Returns a list of
+    Checkout."""
     here = {f"{e.id}/{c.id}" for e in experiments for c in e.cases}
     checkouts = []
     for done, (name, folder) in enumerate(folders.items()):
@@ -147,7 +148,7 @@ def _companions(checkout, known, folders):
 
 
 def _build(checkout, known, builder):
-    """The copy is built again when the checkout, its commands or the compilers have changed."""
+    """Builds the copy again if the checkout, its commands or the compilers have changed."""
     table = known.peers[checkout.name]
     environment = _environment(checkout.name, table, known, builder)
     script = table.get("build", "")
@@ -178,7 +179,7 @@ def _digest(folder):
 
 
 def _environment(name, table, known, builder):
-    """The variables of the commands of a peer or a program: compilers and tools by name, CC, CXX, CLANG, LD_GOLD…"""
+    """The environment of the commands of a peer or a program: compilers and tools by name, CC, CXX, CLANG, LD_GOLD…"""
     machines = table.get("machines")
     if machines and platform.machine() not in machines:
         raise Unavailable(f"{name} is for {', '.join(machines)}, and this machine is {platform.machine()}")
@@ -194,7 +195,7 @@ def _environment(name, table, known, builder):
 
 
 def _remedy(packages):
-    """How to install packages. A text of several words is a command itself."""
+    """A hint how to install packages. A text of several words is a command itself."""
     commands = [package for package in dict.fromkeys(packages) if " " in package]
     of_system = [package for package in dict.fromkeys(packages) if " " not in package]
     return ", and ".join(([f"apt-get install --no-install-recommends {' '.join(of_system)}"] if of_system else []) + commands)
@@ -227,7 +228,7 @@ def _newest(name):
 
 
 def take_part(experiments, checkouts, known, builder, size, policies):
-    """Adds the programs of the checkouts that were built to the cases that they are for."""
+    """Adds the programs of the built checkouts to their cases."""
     built = {c.name: c for c in checkouts if not c.why}
     cases = {f"{e.id}/{c.id}": c for e in experiments for c in e.cases}
     for program in known.programs:

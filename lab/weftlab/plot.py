@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Plots as SVG to stand inside a page: text and axes take the page's colour, so they read on light and dark alike."""
+"""Plots as SVG for embedding in a page: text and axes take the page's colour, so they are readable on light and dark pages."""
 import io
 import math
 import re
@@ -12,13 +12,13 @@ from matplotlib import pyplot, ticker  # noqa: E402
 from .table import measure_of, number, plain_name  # noqa: E402
 
 INK = "#010203"  # becomes currentColor
-FAINT = "#010204"  # becomes currentColor, thinly
+FAINT = "#010204"  # becomes currentColor with low opacity
 COLOURS = {"fixed": "#2f7fd6", "overcommit": "#12a594", "commit": "#8a63d2", "copy": "#9a6a3c", "segmented": "#4f9d2f",
            "heap": "#c8423b", "lookahead": "#1d9fc9", "mmu": "#7d8a12"}
 KINDS = {"c": "#8b8d98", "limit": INK, "peer": "#e5732a", "weft": "#12a594"}
 PUBLISHED = "#d6409f"
 REFERENCE = "#b0890a"
-LINE, ABOVE, BELOW = 0.235, 0.4, 0.55  # inches: of a panel's lines each, above them, below them
+LINE, ABOVE, BELOW = 0.235, 0.4, 0.55  # inches: for each line of a panel, above the lines, below the lines
 
 matplotlib.rcParams.update({
     "svg.fonttype": "none", "svg.hashsalt": "weft", "font.family": "sans-serif", "font.size": 9.5,
@@ -41,7 +41,7 @@ def experiment(entry):
 
 
 def glance(results):
-    """Three figures that sum up, for the top of the page."""
+    """Three figures that sum up the run, for the top of the page."""
     micro = next((e for e in results["experiments"] if e["id"] == "micro"), None)
     wanted = ("resume_yield", "perform", "life_warm")
     cases = [_without_variants(c) for c in micro["cases"] if c["id"] in wanted] if micro else []
@@ -50,7 +50,7 @@ def glance(results):
 
 
 def _without_variants(case):
-    """Weft's other ways to do the same, and other people's earlier figures, are for the section itself."""
+    """Variants of Weft and earlier figures of other libraries appear only in the experiment's section."""
     own = [r for r in case["rows"] if r["kind"] != "weft" or r["contender"].startswith("weft/")]
     return {**case, "rows": own, "reference": None}
 
@@ -59,7 +59,7 @@ def _without_variants(case):
 
 
 def _marks(case):
-    """What a panel shows: (label, colour, value, low, high, published, reference), in the panel's own measure."""
+    """The marks of a panel: (label, colour, value, low, high, published, reference), in the panel's own measure."""
     published = (case["published"] or {"values": {}})["values"]
     base = next((r for r in case["rows"] if r["contender"] == case["baseline"] and r["stats"]), None)
     relative = bool(case["published"] and base and case["published"]["baseline"] == case["baseline"] and base["stats"]["median"])
@@ -78,8 +78,8 @@ def _measured_mark(row, published, unit):
 
 
 def _marks_of_others(case, published, unit):
-    """Contenders that this run does not have: published ratios on top of what their base takes here, and figures of
-    another machine scaled to this one."""
+    """Contenders that this run does not have: published ratios multiplied by the time of their base here, and figures of another
+    machine scaled to this machine."""
     seen = {r["contender"] for r in case["rows"]}
     here = {plain_name(n): p["scaled"] for n, p in published.items() if n not in seen and p["scaled"]}
     reference = case["reference"] or {"values": {}}
@@ -93,7 +93,7 @@ def _marks_of_others(case, published, unit):
 
 
 def _star(reference):
-    """What stands beside a figure of another machine. Bytes are not scaled."""
+    """The mark after a figure of another machine. Bytes are not scaled."""
     return f"* (times {reference['scale']:.2f})" if reference["pair_here"] else "*"
 
 
@@ -114,12 +114,12 @@ def _dots(entry, cases, columns=2, width=11.5):
 
 
 def _width(labels, room):
-    """Inches of the room that they take; the page's own font decides, so that to measure ours would say no more."""
+    """The width of the labels in inches. The page's own font decides, so measuring our font would not be more accurate."""
     return min(max(map(len, labels), default=0) * 0.07 + 0.15, 0.66 * room)
 
 
 def _axes(figure, left, top, width, height):
-    """All in inches; a layout that matplotlib finds by itself takes a third of a report's time."""
+    """All values are in inches. matplotlib's automatic layout takes a third of a report's time."""
     across, down = figure.get_size_inches()
     return figure.add_axes([left / across, 1 - (top + height) / down, width / across, height / down])
 
@@ -127,7 +127,7 @@ def _axes(figure, left, top, width, height):
 def _panel(axis, case, marks, axis_title, relative):
     values = [v for m in marks for v in (m["value"], m["published"], m["reference"]) if v and v > 0]
     low, high = min(values, default=1), max(values, default=1)
-    nothing = low / 1.35  # where a logarithmic axis shows a zero, and memory that became less
+    nothing = low / 1.35  # the place of a zero on a logarithmic axis, and of memory that became less
     for y, m in enumerate(marks):
         if m["value"] is not None:
             at = {k: max(m[k], nothing) for k in ("low", "value", "high")}
@@ -159,7 +159,7 @@ def _short(value, unit):
 
 
 def log_ticks(axis, low, high):
-    """1-2-5 steps where they fit, powers of ten where the range is wide; plain numbers."""
+    """Ticks at 1, 2 and 5 if they fit, at powers of ten if the range is wide; plain numbers."""
     steps = (1, 2, 5) if high / low < 60 else (1, 3) if high / low < 800 else (1,)
     if high / low < 4:
         steps = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
@@ -195,7 +195,7 @@ def _lines(entry, cases):
 
 
 def _series(cases):
-    """{contender: (row, [(x, stats)])}, and {(name, mark, colour): [(x, value)]} of what others measured."""
+    """{contender: (row, [(x, stats)])}, and {(name, mark, colour): [(x, value)]} of the figures of other libraries."""
     series, others = {}, {}
     for case in cases:
         for r in case["rows"]:
@@ -222,12 +222,12 @@ def _scales(axis, xs):
     axis.xaxis.set_minor_locator(ticker.NullLocator())
     axis.set_yscale("log")
     low, high = axis.get_ylim()
-    if high / low < 3:  # flat lines are flat
+    if high / low < 3:  # so that flat lines look flat
         axis.set_ylim(low / 1.6, high * 1.6)
     log_ticks(axis.yaxis, *axis.get_ylim())
 
 
-# ---- from a figure to a piece of a page -----------------------------------------------------------------------
+# ---- from a figure to a part of a page ------------------------------------------------------------------------
 
 
 def finish(figure, name):
@@ -238,7 +238,7 @@ def finish(figure, name):
 
 
 def _inline(svg, name):
-    """Strip what only a file needs, make ids the plot's own, and hand colours to the page."""
+    """Removes everything that only a file needs, makes ids unique to the plot, and lets the page set the colours."""
     svg = svg[svg.index("<svg"):]
     # Ids are hashes of coordinates, whose last bits differ from one process to the next: number them instead.
     names = {}

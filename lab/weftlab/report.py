@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Pages that need nothing else: one with all figures, plots, tables and the raw data to take away; one on which policy
-to take."""
+"""Self-contained pages: one with all figures, plots, tables and the raw data for download; one for choosing a policy."""
 import base64
 import json
 import multiprocessing
@@ -17,7 +16,7 @@ HERE = Path(__file__).resolve().parent.parent / "report"
 
 
 def write(results, path):
-    """report.html at `path`, policies.html beside it."""
+    """Writes report.html at `path`, and policies.html beside it."""
     path = Path(path)
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True, undefined=jinja2.StrictUndefined)
@@ -51,7 +50,7 @@ def write(results, path):
 
 
 def _plots(experiments):
-    """On all processors: this is what a report takes its time for. Ctrl-C is for this process to tell of."""
+    """Plots on all processors, because plots take most of a report's time. Only this process handles Ctrl-C."""
     with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("fork"),
                              initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
         return dict(zip([e["id"] for e in experiments], pool.map(_plot, experiments)))
@@ -71,7 +70,7 @@ def _spaced(value):
 
 
 def _samples(case):
-    """Every single run of a case, as text."""
+    """Returns every single run of a case, as text."""
     lines = []
     for r in case["rows"]:
         for s in r["samples"]:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The shape of results.json: results.schema.json says it, jsonschema checks it. The version changes when old files no longer fit."""
+"""The structure of results.json: results.schema.json describes it, jsonschema checks it. The version changes when old files do
+not fit."""
 import json
 import pathlib
 
 try:
     import jsonschema
-except ImportError:  # then a file is believed, but for its version
+except ImportError:  # without jsonschema only the version of a file is checked
     jsonschema = None
 
 SCHEMA = json.loads(pathlib.Path(__file__).with_name("results.schema.json").read_text())
@@ -13,7 +14,7 @@ VERSION = SCHEMA["properties"]["schema"]["const"]
 
 
 def problems(results):
-    """What is wrong with it, as lines; empty if nothing is."""
+    """The errors of a result file, as lines; empty if there are none."""
     if not isinstance(results, dict) or results.get("schema") != VERSION:
         return [f"not a result file of this lab ({VERSION})"]
     errors = jsonschema.Draft202012Validator(SCHEMA).iter_errors(results) if jsonschema else ()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Figures as text: for the terminal. What a reader wants to know comes first, and fits on two screens; tables are for those who
-ask for them, or for few cases."""
+"""Figures as text for the terminal. The findings come first and fit on two screens; tables are printed on request, or for few
+cases."""
 import os
 import re
 import sys
@@ -31,7 +31,7 @@ def number(value):
 
 
 def plain_name(contender):
-    """How a contender that was not measured is called: weft/mmu is what others call mmu."""
+    """The displayed name of a contender that was not measured: weft/mmu is called mmu."""
     return "plain C" if contender == "c" else contender.split("/")[-1]
 
 
@@ -67,7 +67,7 @@ class Style:
 
 
 def lay_out(rows, align):
-    """Columns of equal width; align is one of < and > per column."""
+    """Columns of equal width. `align` is one of < and > for each column."""
     widths = [max(len(r[i]) for r in rows) for i in range(len(align))]
     return ["  ".join(f"{cell:{a}{w}}" for cell, a, w in zip(r, align, widths)).rstrip() for r in rows]
 
@@ -76,7 +76,7 @@ def lay_out(rows, align):
 
 
 def print_findings(groups, beside, note, out=sys.stdout):
-    """A sentence and its ratios each. `beside`: what disturbed the run, or ""."""
+    """Prints a sentence with its ratios for each finding. `beside` names the disturbances of the run, or is ""."""
     style = Style(out)
     if not groups:
         return
@@ -105,7 +105,7 @@ def _beside(finding):
 
 
 def short_ratio(entry):
-    """Two digits, which is what a quick run can tell; a star if it rests on another machine's figure."""
+    """Two digits, which is the accuracy of a quick run; a star if the ratio rests on another machine's figure."""
     value = entry["ratio"]
     text = f"{value:.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.995 else f"{value:.2f}"
     text = f"{value:.2g}" if value < 0.095 else text
@@ -139,12 +139,13 @@ def print_targets(targets, out=sys.stdout):
         print("\n  undecided: the bar lies within what the best and the second best runs say on this machine", file=out)
 
 
-# The packages of a remedy: its words up to a remark.
+# Matches the packages of a remedy: its words up to a remark.
 INSTALL = re.compile(r"apt-get install --no-install-recommends ((?:[a-z0-9][a-z0-9.+-]*(?: |$)(?!from |or ))+[a-z0-9.+-]*)")
 
 
 def missing(lines):
-    """Lines about absent contenders, folded: the packages that bring some of them, who these are, and the lines about the others."""
+    """Folds lines about absent contenders: the packages that provide some of them, the names of these, and the remaining
+    lines."""
     packages, brought, others = set(), [], []
     for line in lines:
         found = INSTALL.search(line)
@@ -168,7 +169,7 @@ def print_skipped(lines, limit=8, out=sys.stdout):
 
 
 def last_line(results):
-    """What the exit code says, in words; and whether it is good."""
+    """The meaning of the exit code in words, and whether it is good."""
     checks = results["checks"]
     missed = sum(t["verdict"] == "missed" for t in results["targets"])
     measured = sum(t["measured"] is not None for t in results["targets"])
@@ -205,7 +206,8 @@ def _print_case(case, style, out):
 
 
 def quicker_than_limit(case):
-    """The contender that takes less than the case's best limit, and that limit, or None: nothing can, so the difference is noise."""
+    """The contender that takes less time than the case's best limit, and that limit, or None. Nothing can be faster than a limit,
+    so the difference is noise."""
     measured = [r for r in case["rows"] if r["status"] == "ok" and r["stats"] and r["stats"]["median"]]
     limits = [r for r in measured if r["kind"] == "limit"]
     best = min(measured, key=lambda r: r["stats"]["median"], default=None)
@@ -232,7 +234,7 @@ def _measured_rows(case, published):
 
 
 def _published_rows(case, published):
-    """Contenders that this lab does not have: their ratios alone."""
+    """Contenders that this lab does not have: only their ratios are known."""
     have = {r["contender"] for r in case["rows"] if r["status"] != "skipped"}
     for name, p in published.items():
         if name not in have:
@@ -240,7 +242,7 @@ def _published_rows(case, published):
 
 
 def _reference_rows(case, published):
-    """Figures of another machine, scaled to this one, which is said beside each."""
+    """Figures of another machine, scaled to this machine. A remark beside each says so."""
     reference = case["reference"]
     for name, value in (reference or {"values": {}})["values"].items():
         how = f"{number(value['there'])} elsewhere"
@@ -250,13 +252,13 @@ def _reference_rows(case, published):
 
 
 def to_base(case, value):
-    """A scaled figure's ratio: both it and the scale are of best runs."""
+    """A scaled figure's ratio: both the figure and the scale are from best runs."""
     base = next((r["stats"]["min"] for r in case["rows"] if r["contender"] == case["baseline"] and r["stats"]), None)
     return value / base if base else None
 
 
 def clock_of(case):
-    """What the case's figures are by. Older result files do not say: they have CPU time."""
+    """The clock of the case's figures. Older result files do not have it: they contain CPU time."""
     return case.get("clock", "cpu")
 
 

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What Weft's maintainers ask of it, beside what was measured: ratios to a limit or a peer of the same run, never nanoseconds.
+"""The targets of Weft's maintainers, compared with the measurements: ratios to a limit or a peer of the same run, never
+nanoseconds.
 
-Ratios are of the best runs, which other work on the machine disturbs least. How far they can be trusted is told by the second best:
-a ratio lies between best / second best and second best / best. A bar above that is met, one below it is missed, and one within
-is undecided on this machine. More rounds bring the second best nearer to the best.
+Ratios are of the best runs, which other work on the machine disturbs least. The second best runs show how far they can be
+trusted: a ratio lies between best / second best and second best / best. A bar above this interval is met, a bar below it is
+missed, and a bar within it is undecided on this machine. More rounds bring the second best nearer to the best.
 
-Few runs may agree by chance, on a figure that some of many would be well below. How far it may fall still is told by how widely the
-runs of a case spread, over all policies, and by how many there are. Cases near a bar get more rounds before anything is said.
+A few runs may agree by chance on a figure that the best of many runs would be well below. The possible further decrease is
+estimated from the spread of the runs of a case, over all policies, and from their number. Cases near a bar get more rounds before
+a verdict.
 
-What the clock tells (how late something is, how long it takes) grows by what other programs do meanwhile. Such a figure says that a bar
-is met; that it is missed it says only if the machine had nothing else to do in at least one of the runs.
+Wall-clock figures (how late an event is, how long it takes) increase with the load of other programs. Such a figure can show that
+a bar is met; it shows that the bar is missed only if the machine was otherwise idle in at least one of the runs.
 """
 
 import statistics
@@ -17,13 +19,13 @@ import statistics
 from . import machine
 from .findings import command
 
-# A target that names no policy is about those that any code runs on.
+# A target that names no policy is about the policies that run any code.
 EVERY_CODE = ("fixed", "overcommit", "commit")
-MARGIN = 0.01  # nothing nearer to a bar is decided, however well runs agree
-ALONE = 0.25  # the share that a single run may be above the best of many
-NEAR = 1.25  # further from a bar than by this factor few rounds are enough
-ENOUGH = 12  # runs, after which what they say is believed; memory hardly varies, and one run of it is enough
-BY_THE_CLOCK = ("wall", "late")  # figures that other programs add to
+MARGIN = 0.01  # nothing nearer to a bar is decided, however well the runs agree
+ALONE = 0.25  # the share by which a single run may be above the best of many runs
+NEAR = 1.25  # if a figure is further from its bar than this factor, few rounds are enough
+ENOUGH = 12  # number of runs after which their result is trusted; memory hardly varies, so one run of it is enough
+BY_THE_CLOCK = ("wall", "late")  # figures that other programs increase
 
 
 def evaluate(table, entries, size, page):
@@ -37,7 +39,7 @@ def _weighed(case):
 
 
 def unsure(table, entries, size, page):
-    """The cases that more rounds might decide, or decide otherwise."""
+    """The cases whose verdicts more rounds might decide or change."""
     ids = set()
     for target, entry in zip(table, evaluate(table, entries, size, page)):
         if entry["verdict"] == "undecided" or _is_near(entry):
@@ -50,7 +52,7 @@ def _is_near(entry):
 
 
 def _known(entries):
-    """Cases that had rounds enough, and those in bytes, which hardly vary."""
+    """Cases that had enough rounds, and cases in bytes, which hardly vary."""
     return {f"{e['id']}/{c['id']}" for e in entries for c in e["cases"]
             if c["unit"] == "B" or all(len(r["samples"]) >= ENOUGH for r in c["rows"] if r["samples"])}
 
@@ -68,7 +70,7 @@ def _one(target, cases, size, page):
 
 
 def _needed(target):
-    """What to run for it: whole experiments where several cases count."""
+    """The names to pass to --only: whole experiments if several cases count."""
     if len(_values(target)) > 1:
         return [_values(target)[0].split("/")[0]]
     return [*_values(target), *filter(None, [target.get("divisor")])]
@@ -106,12 +108,13 @@ def _measured(target, cases, size, page):
 
 
 def _had_the_machine(row):
-    """In at least one run for itself."""
+    """Returns whether the machine was otherwise idle in at least one run."""
     return any(s.get("others", 0) <= machine.QUIET for s in row["samples"])
 
 
 def _by_figure(cases, target):
-    """The cases as they are by the figure that the target is about: wall time per operation, or a program's own."""
+    """The cases with the statistics of the figure that the target is about: wall time per operation, or a program's own
+    figure."""
     figure = target.get("figure")
     if not figure:
         return cases
@@ -126,7 +129,7 @@ def _best_two(samples, figure):
 
 
 def _ratio(row, fall, target, divisor, page):
-    """To a limit, to the best of those named by best_of, else to the same contender in the case that divides."""
+    """The ratio to a limit, to the best contender in best_of, or else to the same contender in the case that divides."""
     if "limit" in target:
         limit = page if target["limit"] == "page" else target["limit"]
         return _between(row["stats"], fall, {"min": limit, "second": limit, "median": limit, "n": ENOUGH})
@@ -154,7 +157,7 @@ def _least(stats):
 
 
 def _best_over_cases(target, cases):
-    """Each at its best: the least over the cases, to the least over the cases of those named by best_of."""
+    """The ratio of the lowest figure over the cases to the lowest figure over the cases of the contenders in best_of."""
     own = [(r["stats"], r["policy"], c["id"]) for c in cases for r in _weft(c, target)]
     bases = [b for c in cases for b in _stats(c, target["best_of"])]
     if not own or not bases:
@@ -173,8 +176,8 @@ def _size(target, case):
 
 
 def _weft(case, target):
-    """Weft's own rows of a case (not its variants, unless they are asked for): one for each policy asked for, or for none
-    where the contender has none."""
+    """Weft's own rows of a case (not its variants, unless they are asked for): one for each requested policy, or a single row if
+    the contender has no policies."""
     if not case:
         return []
     wanted = [target["policy"]] if "policy" in target else target.get("policies", EVERY_CODE)
