@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A1 switch: create (150 KB), resume, yield, resume, return; timed around both resumes.
- * fresh=1: every coroutine has a stack that nobody used before. Else stacks come from the warm pool.
+ * A1 switch: create (150 KB), resume, yield, resume, return; timed around both resumes. fresh=1: every coroutine has a
+ * stack that was never used before. Otherwise stacks come from the warm pool.
  */
 #include "mechanism.h"
 #include <weft/weft.h>
@@ -43,7 +43,7 @@ static void delete_all(weft_coro_t **k, int64_t count)
 		weft_delete(k[i]);
 }
 
-/* Reading the clock costs more than a warm coroutine, so a batch is timed at once. */
+/* Reading the clock costs more than a warm coroutine, so a whole batch is timed together. */
 static void run(weft_coro_t **k, int64_t batch, int64_t batches, int64_t *done)
 {
 	int64_t i;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A3 expansion: recursion with a zeroed 1 KB buffer per frame performs an effect at the bottom. One run is one
- * coroutine, created, run to its end and deleted: its stack grows for the first time. fresh=1: nobody used that stack
- * before. cold=1: it was given back to the kernel (weft_stack_trim) before each run, which is not timed.
- * Else it has been grown by another coroutine before. plain=1: the recursion on the thread's own stack
+ * coroutine, created, run to its end and deleted: its stack grows for the first time. fresh=1: the stack was never used
+ * before. cold=1: the stack's memory is returned to the kernel (weft_stack_trim) before each run, which is not timed.
+ * Otherwise an earlier coroutine has already grown the stack. plain=1: the recursion runs on the thread's own stack
  * (which is warm after the first lap).
  */
 #include "mechanism.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A4 threads: t threads run `laps` coroutines each, which perform async_op(i) for i = n…1, and return their thread's
- * number, from 1; a recursive handler returns (i + rest) XOR 0xABCDEF, where the last rest is that number. The sum
- * over all threads is the result. plain=1: the recursion alone.
+ * number, from 1; a recursive handler returns (i + rest) XOR 0xABCDEF, where the innermost rest is the thread's number.
+ * The sum over all threads is the result. plain=1: the recursion alone.
  */
 #include "mechanism.h"
 #include <pthread.h>

@@ -5,7 +5,7 @@
  * The function is f(x) = Σ_{i ≤ n} Π_{j ≤ i} −(x + (−1)), so df/dx at 0.5 comes near −4. It runs in the innermost
  * coroutine and performs its arithmetic on (value, derivative) pairs. Its handler is recursive: each operation is
  * evaluated by a second family of effects, answered outside, and back-propagated after the inner resume has returned.
- * So the handler's own stack, a coroutine's too, grows by a frame per operation.
+ * So the handler's own stack, which is also a coroutine's, grows by a frame per operation.
  */
 #include "lab.h"
 #include <weft/weft.h>
@@ -17,12 +17,12 @@ struct number {
 	double *derivative;
 };
 
-/* What the function performs. */
+/* The effects that the function performs. */
 WEFT_FAMILY(differentiated, (struct number, number_of, double, value),
 	    (struct number, unary, enum op, op, struct number, x),
 	    (struct number, binary, enum op, op, struct number, x, struct number, y));
 
-/* What its handler performs in turn. */
+/* The effects that its handler performs in turn. */
 WEFT_FAMILY(evaluated, (double, evaluate_unary, enum op, op, double, x),
 	    (double, evaluate_binary, enum op, op, double, x, double, y));
 

@@ -10,12 +10,12 @@ enum {
 	A6_SMALL = 64,	    /* bytes of the body of /small */
 	A6_FILE = 200000,   /* bytes of the file that /files/data serves; its key is 0 */
 	A6_ROUNDS = 4,	    /* values that pass along the line of tasks of /tasks */
-	A6_COROUTINES = 6,  /* that /coroutines makes; each second one is deleted while it is suspended */
+	A6_COROUTINES = 6,  /* number that /coroutines makes; each second coroutine is deleted while it is suspended */
 	A6_STEP = 16,	    /* frames between two yields of such a coroutine */
-	A6_YIELDS_SEEN = 2, /* of one that is deleted */
+	A6_YIELDS_SEEN = 2, /* number of yields of a coroutine that is deleted */
 };
 
-/* Byte `place` of a text that has a key. */
+/* Byte `place` of the text with this key. */
 static inline char a6_byte(uint64_t key, size_t place)
 {
 	return (char)(((key + place) * 0x9e3779b97f4a7c15u >> 40) & 0xff);

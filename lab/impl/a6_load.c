@@ -6,10 +6,10 @@
  *   port=N  ms=N  seed=N  good=N  slow=N  hostile=N
  *
  * Good clients use one connection for several requests, some of them pipelined, and check each byte of each reply. Slow
- * ones do so too, but send and receive few bytes at a time. Hostile ones break the protocol or vanish, and check only
- * the status of a refusal. A reply that is wrong, or does not come within PATIENCE, is counted, and the first one is
- * described. When the time is over, good and slow clients complete their visits, and hostile ones vanish as the process
- * ends. One line of JSON says what happened.
+ * clients do the same, but send and receive few bytes at a time. Hostile clients break the protocol or vanish, and
+ * check only the status of a refusal. A reply that is wrong, or does not come within PATIENCE, is counted, and the
+ * first wrong reply is described. When the time is over, good and slow clients complete their visits, and hostile
+ * clients vanish as the process ends. One line of JSON reports the results.
  */
 #define _GNU_SOURCE
 #include "a6.h"
@@ -32,7 +32,7 @@ enum {
 	SILENCE = 300,	    /* milliseconds for which a hostile client is silent at most */
 	LATEST = 1000000,   /* microseconds */
 	TOGETHER = 8,	    /* requests that are pipelined */
-	REQUESTS_MOST = 12, /* of one visit */
+	REQUESTS_MOST = 12, /* in one visit */
 };
 
 enum kind { GOOD, SLOW, HOSTILE, KINDS };
@@ -42,14 +42,14 @@ struct client {
 	enum kind kind;
 	uint64_t random;
 	int fd;
-	size_t have, used; /* bytes in `text`; those of them that were checked */
+	size_t have, used; /* bytes in `text`; number of these that were checked */
 	char *text;
-	_Atomic int64_t requests, visits, wrong; /* hostile clients run while they are read */
-	uint32_t *latencies;			 /* [i]: small requests that took i µs; of good clients */
+	_Atomic int64_t requests, visits, wrong; /* atomic, because hostile clients still run while they are read */
+	uint32_t *latencies;			 /* [i]: small requests of good clients that took i µs */
 };
 
 static int port;
-static int64_t ends; /* when no visit begins any more */
+static int64_t ends; /* no visit begins after this time */
 static char why[300];
 static pthread_mutex_t why_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -98,7 +98,7 @@ static bool dial(struct client *c)
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (!connect(c->fd, (struct sockaddr *)&to, sizeof(to)))
 		return true;
-	if (errno == EADDRNOTAVAIL) /* all ports wait for late packets: not the server's fault */
+	if (errno == EADDRNOTAVAIL) /* all ports wait for late packets, which is not the server's fault */
 		rest(100000);
 	else
 		wrong(c, "connect: %s", strerror(errno));
@@ -136,7 +136,7 @@ static bool send_all(struct client *c, const void *data, size_t length)
 	return true;
 }
 
-/* 1: more bytes are there; 0: the end; -1: failed, with errno. */
+/* Returns 1: more bytes arrived; 0: the end; -1: failed, with errno. */
 static int receive(struct client *c)
 {
 	size_t room;
@@ -163,7 +163,7 @@ static int receive(struct client *c)
 	return n > 0 ? 1 : (int)n;
 }
 
-/* At least `length` bytes from `used` on. */
+/* Receives until at least `length` bytes are there from `used` on. */
 static bool have_bytes(struct client *c, size_t length, const char *what)
 {
 	int n = 1;
@@ -173,7 +173,7 @@ static bool have_bytes(struct client *c, size_t length, const char *what)
 	return n > 0 ? true : wrong(c, "%s: %s", what, n ? strerror(errno) : "the server closed the connection");
 }
 
-/* The length of the next line without its CRLF; -1: none came. */
+/* Returns the length of the next line without its CRLF; -1: no line came. */
 static ssize_t next_line(struct client *c, const char *what)
 {
 	char *end;
@@ -445,7 +445,7 @@ static void visit(struct client *c)
 
 /* ---- hostile clients --------------------------------------------------------------------------------------------- */
 
-/* Some text that the server may not want, so the result does not matter. */
+/* Sends text that the server may refuse, so the result does not matter. */
 static void throw_at(struct client *c, const char *text)
 {
 	(void)send_all(c, text, strlen(text));
@@ -456,7 +456,7 @@ static void be_silent(struct client *c)
 	rest((int64_t)below(c, SILENCE * 1000));
 }
 
-/* Reads until the server closes the connection. A reset is as good: the server may not have read all. */
+/* Reads until the server closes the connection. A reset is also accepted: the server may not have read everything. */
 static void read_all(struct client *c)
 {
 	int n;
@@ -479,7 +479,7 @@ static void send_garbage(struct client *c)
 		read_all(c);
 }
 
-/* The text of a refusal comes, or the connection is reset because the server has not read all. */
+/* Expects the text of a refusal, or a reset because the server has not read everything. */
 static void be_refused(struct client *c, long status, const char *what)
 {
 	struct head h;
@@ -549,7 +549,7 @@ static void stall(struct client *c)
 	if (below(c, 8))
 		be_silent(c);
 	else
-		read_all(c); /* the server's time is over first */
+		read_all(c); /* the server's time-out comes first */
 }
 
 static void make_fail(struct client *c)
@@ -575,7 +575,7 @@ static void misbehave(struct client *c)
 		return;
 	ways[below(c, sizeof(ways) / sizeof(*ways))](c);
 	hang_up(c, below(c, 2));
-	rest(2000); /* not more hostile clients than others */
+	rest(2000); /* so that hostile clients are not more frequent than the other clients */
 }
 
 /* ---- the turn ---------------------------------------------------------------------------------------------------- */

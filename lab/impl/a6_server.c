@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The server of experiment A6, continuous load: an HTTP server by weft/http.h whose handlers do what programs do with
- * tasks and coroutines. It runs until its standard input ends, so it never outlives the lab.
+ * The server of experiment A6, continuous load: an HTTP server by weft/http.h whose handlers use tasks and coroutines
+ * as programs do. It runs until its standard input ends, so it never outlives the lab.
  *
  *   workers=N    threads
  *   root=DIR     the directory of the file "data", which /files/ serves
- *   leak=N       bytes of memory that each exchange leaks, so that tests see what the lab says
+ *   leak=N       bytes of memory that each exchange leaks, so that tests can check the lab's verdict
  *   leak_fd=N    each Nth exchange leaks a descriptor
  *   leak_map=N   each Nth exchange leaks a mapping of two pages
  *
@@ -205,7 +205,7 @@ static int start_line(weft_scope_t *scope, struct line *line, const weft_task_at
 	return error;
 }
 
-/* The sum of what arrives at the end of the line. */
+/* Returns the sum of the values that arrive at the end of the line. */
 static uint64_t use_line(struct line *line, uint64_t key)
 {
 	uint64_t sum = 0, value;
@@ -220,7 +220,7 @@ static uint64_t use_line(struct line *line, uint64_t key)
 	return sum;
 }
 
-/* Two tasks that wait for ever: one is cancelled, the other one with the scope. */
+/* Creates two tasks that wait for ever: the first is cancelled directly, the second with the scope. */
 static int cancel_sleepers(struct line *line, const weft_task_attr_t *attr)
 {
 	weft_task_t task;
@@ -290,7 +290,8 @@ static void *climber(void *depth)
 	return (void *)(uintptr_t)climb(weft_current(), (uintptr_t)depth);
 }
 
-/* The sum of what one coroutine yields. Each second coroutine is deleted while frames are on its stack. */
+/* Returns the sum of the values that one coroutine yields. Each second coroutine is deleted while frames are on its
+ * stack. */
 static uint64_t resume_some(weft_coro_t *k, bool all)
 {
 	uint64_t sum = 0;
@@ -328,7 +329,7 @@ static void coroutines(weft_http_t *http, void *unused)
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-/* After each exchange: counts it, and leaks what a test asked for. */
+/* Runs after each exchange: counts it, and leaks as the parameters say. */
 static void after_exchange(const weft_http_entry_t *entry, void *program)
 {
 	struct program *p = program;
@@ -348,7 +349,8 @@ static void after_exchange(const weft_http_entry_t *entry, void *program)
 	}
 }
 
-/* Times that end hostile connections within a turn of load. No other ends if the machine stands still for a second. */
+/* The time-outs end hostile connections within a turn of load. They end no other connection, even if the machine stands
+ * still for a second. */
 static void open_server(struct program *p)
 {
 	const char *root = lab_text(p->argc, p->argv, "root");

@@ -15,14 +15,14 @@
 struct run {
 	int64_t n, laps, result;
 	uint64_t ops;
-	int level;	  /* as many levels of calls are atomic; strcmp yields every 2^level characters */
-	int tasks, depth; /* of the ring: how many, and how many calls deep each waits */
+	int level;	  /* number of atomic levels of calls; strcmp yields every 2^level characters */
+	int tasks, depth; /* of the ring: number of tasks, and depth of the calls in which each waits */
 	bool plain;
 };
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------ */
 
-/* Each waits for the one before it. */
+/* Each activity waits for the activity before it. */
 static void chain(struct run *r)
 {
 	activity_t *all = calloc((size_t)r->n, sizeof(*all)), *before = NULL;
@@ -54,7 +54,7 @@ struct spawner {
 	int64_t n, ended;
 };
 
-/* Each waits for the one before it, and then spawns the next: two handles are enough. */
+/* Each activity waits for the activity before it, and then spawns the next: two handles are enough. */
 static void spawn_next(struct spawner *s, int64_t i)
 {
 	activate(&s->handles[i % 2], s, i)
@@ -92,7 +92,7 @@ static void take_turns(activity_sem_t *mine, activity_sem_t *next, int64_t round
 	}
 }
 
-/* The variable keeps the compiler from making a loop of it. */
+/* The variable prevents the compiler from turning the recursion into a loop. */
 LAB_NOINLINE static int64_t deeper(int depth, activity_sem_t *mine, activity_sem_t *next, int64_t rounds,
 				   int64_t *turns)
 {
@@ -136,7 +136,7 @@ static void ring(struct run *r)
 	r->ops = (uint64_t)turns;
 }
 
-/* Activities that wait, until their memory is as much as the budget, or, without one, until there are n. */
+/* Creates activities that wait, until their memory reaches the budget, or, without a budget, until there are n. */
 static int memory(struct run *r, uint64_t budget)
 {
 	uint64_t resident = lab_resident(), tables = lab_page_tables();
@@ -169,7 +169,7 @@ static int memory(struct run *r, uint64_t budget)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-static int atomic_to; /* n of the largest call that is atomic: each level above the leaves doubles it */
+static int atomic_to; /* n of the largest atomic call: each level above the leaves doubles it */
 
 LAB_NOINLINE static int call_hot(int n, int x)
 {
@@ -194,7 +194,7 @@ static void calls(struct run *r)
 	r->ops = 2 * (uint64_t)r->n - 1;
 }
 
-/* n calls deep, laps times. */
+/* Runs n nested calls, laps times. */
 static void linear_calls(struct run *r)
 {
 	int n = (int)r->n;
@@ -208,7 +208,7 @@ static void linear_calls(struct run *r)
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
-/* The plain version, and a yield every 2^k characters. */
+/* The plain version, with a yield every 2^k characters. */
 #define COMPARE(name, k)                                                                                               \
 	LAB_NOINLINE static int name(const char *a, const char *b)                                                     \
 	{                                                                                                              \
@@ -224,7 +224,7 @@ COMPARE(compare_4, 4)
 COMPARE(compare_8, 8)
 COMPARE(compare_12, 12)
 
-/* The same with a loop of 2^k characters inside a loop of yields. */
+/* Like COMPARE, but with a loop of 2^k characters inside a loop of yields. */
 #define COMPARE_NESTED(name, k)                                                                                        \
 	LAB_NOINLINE static int name(const char *a, const char *b)                                                     \
 	{                                                                                                              \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the experiment E runs: code of which there is a plain version, by the name plus _plain. Where activities are
- * compiled, the other one may yield.
+ * The code that experiment E runs. Each function has a plain version, whose name ends in _plain. If activities are
+ * compiled, the other version may yield.
  */
 #ifndef LAB_ACTIVITIES_H
 #define LAB_ACTIVITIES_H
@@ -12,7 +12,7 @@
 #define LAB_ATOMIC
 #endif
 
-/* The same body twice. `own` is the version's own suffix, for recursion. */
+/* Defines the same body twice. `own` is the version's own suffix, for recursion. */
 #define LAB_BOTH(result, name, parameters, ...)                                                                        \
 	LAB_NOINLINE static result name parameters __VA_ARGS__;                                                        \
 	LAB_NOINLINE LAB_ATOMIC static result name##_plain parameters __VA_ARGS__
@@ -33,7 +33,7 @@ LAB_NOINLINE LAB_ATOMIC static int call_plain(int n, int x)
 	return n < 2 ? lab_table[x] : call_plain(half, call_plain(n - half, x));
 }
 
-/* A chain of calls. The compilers see nothing that would make a loop of it. */
+/* A chain of calls. The compiler cannot turn it into a loop. */
 LAB_NOINLINE static int linear(int n)
 {
 	int below = 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * B1 state: a countdown by get and put under d nested handlers of something else.
+ * B1 state: a countdown by get and put under d nested handlers of an unrelated effect.
  *
- *   form=native   plain C without effects, as the source's native: get and put are functions that read and write a
- *                 global variable, and d nested calls stand for the handlers
+ *   form=native   plain C without effects, like the source's native version: get and put are functions that read and
+ *                 write a global variable, and d nested calls stand for the handlers
  *   form=loop     handlers are loops around weft_resume
- *   form=located  the same, and the handler is found once, then performed at directly
- *   form=general  handlers are tables of clauses: general ones, which go on by weft_tail_continue
+ *   form=located  like loop, but the handler is found once, then performed at directly
+ *   form=general  handlers are tables of general clauses, which continue by weft_tail_continue
  *   form=tail     tail clauses
- *   form=hot      tail clauses, and the performer guesses which: what is left of a perform is a check of the guess
+ *   form=hot      tail clauses, and the performer guesses the clause: a perform is only a check of the guess
  *
- * Timed without installing the handlers.
+ * The installation of the handlers is not timed.
  */
 #include "lab.h"
 #include <weft/weft.h>
@@ -66,7 +66,7 @@ static void countdown_native(void)
 		put_native(s - 1);
 }
 
-/* Returns how deep it went, so that no compiler makes a loop of it. */
+/* Returns the depth, so that no compiler turns the recursion into a loop. */
 static LAB_NOINLINE int64_t descend_native(int64_t depth)
 {
 	int64_t below;
@@ -145,7 +145,7 @@ static weft_coro_t *make(weft_fn_t *fn, void *arg)
 
 static void *descend(void *arg);
 
-/* One more unrelated handler around the rest. */
+/* Runs the rest under one more unrelated handler. */
 static void descend_under_loop(struct level *next)
 {
 	weft_coro_t *k = make(descend, next);

@@ -2,7 +2,8 @@
 /*
  * B2 hot split at every call: a loop calls a function whose frame has an array of 3 KiB and which multiplies m times.
  * The loop runs in a coroutine whose stack has `stack` bytes (0: the policy's default). In a small segment the array
- * never fits, so each call goes to another segment and back. plain=1: on the thread's own stack, without a coroutine.
+ * never fits, so each call switches to another segment and back. plain=1: on the thread's own stack, without a
+ * coroutine.
  *
  * As in the source, the number that is multiplied is global, so that a call's first multiplication waits for the store
  * of the call before.
@@ -81,7 +82,8 @@ static void run_plain(weft_fn_t *loop, int64_t *calls)
 	lab_stop();
 }
 
-/* "splits": segments that were linked. One is kept and entered again at each call; a coroutine with room links none. */
+/* "splits": segments that were linked. One segment is kept and reused at each call; a coroutine with room links
+ * none. */
 static int report(int64_t calls)
 {
 	weft_stack_stats_t stats = {0};

@@ -4,20 +4,20 @@
  * depth is the worst: the caller just fits, the callee does not.
  *
  * The program goes through all depths `passes` times. At each depth, in frames below the coroutine's function, it makes
- * `calls` calls `tries` times. The fastest try of a depth in all passes counts, so that growing once is not counted and
- * growing at every call is. The tries of one pass are not enough: they take microseconds, and if the machine is
- * disturbed for longer, as a shared one is every few milliseconds, some depth looks several times as slow as it is. A
- * depth's passes lie as far apart as a pass takes.
+ * `calls` calls `tries` times. The fastest try of a depth in all passes counts, so a stack that grows once is not
+ * charged for it, and a stack that grows at every call is. The tries of one pass are not enough: they take
+ * microseconds, and a shared machine is disturbed for longer every few milliseconds, so some depth would look several
+ * times slower than it is. The tries of the next pass come later by the duration of a pass.
  *
- * The memory of each stack was given back to the kernel before; after `together` depths a new stack follows. plain=1:
- * on the thread's own stack. "worst" and "average" over all depths are seconds per call.
+ * The memory of each stack was returned to the kernel before; after `together` depths a new stack follows. plain=1: on
+ * the thread's own stack. "worst" and "average" over all depths are seconds per call.
  */
 #include "deep.h"
 #include "lab.h"
 
 struct sweep {
 	int64_t depths, together, calls, tries, passes;
-	int64_t depth, last; /* where to call now, and last before the stack is changed */
+	int64_t depth, last; /* the depth at which to call now, and the last depth before the stack is changed */
 	int64_t *best;	     /* nanoseconds of the fastest try, by depth */
 	int64_t made, clock;
 };
@@ -25,8 +25,8 @@ struct sweep {
 /* ---- the loop --------------------------------------------------------------------------------------------------- */
 
 /*
- * The callee could call something, and never does: a function that calls nothing needs no check, because its caller's
- * check leaves room for it, and would not show what is measured here.
+ * The callee contains a call that it never makes: a leaf function needs no check, because its caller's check leaves
+ * room for it, so it would not show the cost that is measured here.
  */
 static LAB_NOINLINE void elsewhere(void)
 {
@@ -51,8 +51,8 @@ static LAB_NOINLINE void loop(int64_t calls)
 }
 
 /*
- * The clock is read before and after, from the frame that called the loop: nothing else happens at the loop's depth. It
- * is the one that needs no system call; a try that was interrupted is not the fastest.
+ * The clock is read before and after, from the frame that called the loop: nothing else happens at the loop's depth.
+ * The clock is one that needs no system call. A try that was interrupted is not the fastest.
  */
 static LAB_NOINLINE void measure(struct sweep *s)
 {
@@ -69,7 +69,7 @@ static LAB_NOINLINE void measure(struct sweep *s)
 	s->made += s->calls * s->tries;
 }
 
-/* What reading the clock twice takes. */
+/* The time for reading the clock twice. */
 static int64_t clock_cost(void)
 {
 	int64_t i, began, spent, best = INT64_MAX;

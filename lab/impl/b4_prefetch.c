@@ -2,11 +2,11 @@
 /*
  * B4 prefetch: binary searches in an array larger than the caches, `streams` of them in turns.
  *
- *   by=turns      examples/interleave.h: the streams hand over to each other
- *   by=effect     each probe is an effect; its handler fetches, and resumes the next stream
- *   by=plain      one search after the other
- *   by=branches   the same with a branch at each step, so that the processor guesses, and fetches what it guesses
- *   by=both       the same as plain, but both of the next step's probes are fetched before this one is looked at
+ *   by=turns      examples/interleave.h: the streams switch to each other
+ *   by=effect     each probe is an effect; its handler prefetches, and resumes the next stream
+ *   by=plain      sequential searches
+ *   by=branches   like plain with a branch at each step, so that the processor predicts it and prefetches by prediction
+ *   by=both       like plain, but both possible probes of the next step are prefetched before the current probe is used
  */
 #include "../../examples/interleave.h"
 #include "prefetch.h"
@@ -96,7 +96,7 @@ static void by_effect(void)
 	free(k);
 }
 
-/* ---- one after the other ------------------------------------------------------------------------------------- */
+/* ---- sequential ---------------------------------------------------------------------------------------------- */
 
 static size_t search_plain(const int32_t *array, size_t count, int32_t key)
 {
@@ -114,7 +114,7 @@ static size_t search_with_branches(const int32_t *array, size_t count, int32_t k
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		/* The empty statements keep the compiler from doing without the branch. */
+		/* The empty statements prevent the compiler from removing the branch. */
 		if (array[middle] < key) {
 			__asm__ volatile("");
 			low = middle + 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * B5 as one would write it in C for speed, with neither effects nor callbacks: all is known where it is used, so the
- * compiler sees through everything. The work is the same, in the same order: values pass through a register that the
- * compiler knows nothing of, else it would compute the answer beforehand, or leave out what decides nothing.
+ * B5 as fast C code, with neither effects nor callbacks: every function is known where it is used, so the compiler can
+ * inline everything. The work is the same, in the same order: values pass through a register that is opaque to the
+ * compiler, because otherwise it would compute the answer in advance or remove work that decides nothing.
  *
  *   ./b5_best case=countdown n=5
  */
@@ -40,7 +40,7 @@ static int64_t walk(const struct tree *tree)
 	return sum;
 }
 
-/* How high it is: the tree is made outside of the time. */
+/* Its height is n. The tree is made outside of the timed part. */
 static const struct tree *tree;
 
 static int64_t generator(int64_t n)
@@ -68,7 +68,7 @@ static void make_list(void)
 
 static int64_t product(const struct list *xs)
 {
-	uint64_t result = 1; /* passes 2^64 long before the end */
+	uint64_t result = 1; /* exceeds 2^64 long before the end */
 
 	for (; xs; xs = xs->tail) {
 		if (xs->head == 0)
@@ -111,7 +111,7 @@ static int64_t parsing_dollars(int64_t lines)
 	return sum;
 }
 
-/* The recursion's way back: what its way down does needs no memory. */
+/* The recursion's way back. Its way down needs no memory. */
 static int64_t resume_nontail(int64_t n)
 {
 	int64_t s = 0, i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * boundary: t threads call a function n times in all, where each call goes to the next chunk and back. Each thread
- * looks for the depth at which its coroutine's chunk ends: there the function's frame lies elsewhere than its
- * caller's. Its time is its own CPU time for the calls, after all threads have made some that are not timed.
+ * boundary: t threads call a function n times in all, and each call switches to the next chunk and back. Each thread
+ * searches for the depth at which its coroutine's chunk ends: there the function's frame is in a different chunk than
+ * its caller's. Its time is its own CPU time for the calls, after all threads have made some that are not timed.
  */
 #include "lab.h"
 #include <pthread.h>
@@ -17,7 +17,7 @@ struct job {
 	int64_t calls, made, spent;
 };
 
-/* Its frame is larger than those of its callers, so that it is the one that crosses. */
+/* Its frame is larger than its callers' frames, so that this call crosses the boundary. */
 static LAB_NOINLINE uintptr_t callee(void)
 {
 	volatile char frame[800];

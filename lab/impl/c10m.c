@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * c10m: `live` coroutines at a time, n in all, each touching 32 KB of its stack, suspending, and finishing when its
- * turn comes again. The result counts the bytes that every coroutine found as it left them.
+ * c10m: `live` coroutines at a time, n in all, each touching 32 KB of its stack, suspending, and finishing when it is
+ * resumed again. The result counts the bytes that each coroutine found unchanged.
  */
 #include "lab.h"
 #include <weft/weft.h>

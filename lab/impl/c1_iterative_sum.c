@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* C1 iterative sum: two coroutines yield in a tight loop, sum += yield(i); whoever resumes them hands i back. */
+/* C1 iterative sum: two coroutines yield in a tight loop, sum += yield(i); their resumer passes i back. */
 #include "lab.h"
 #include <weft/weft.h>
 

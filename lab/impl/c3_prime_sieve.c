@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * C3 prime sieve: a chain of filter coroutines, one per prime found, passes numbers on. The result is the n-th prime.
- * The newest filter is resumed first and asks the one before it, so each gets deeper as the chain grows. push=1: the
- * first is handed a number and hands it on, so each stays as deep as it was made, which copied stacks ask for.
+ * The newest filter is resumed first and asks the filter before it, so each runs deeper as the chain grows. push=1: the
+ * first filter receives a number and passes it on, so each filter stays at its original depth, which copied stacks
+ * require.
  */
 #include "lab.h"
 #include <weft/weft.h>

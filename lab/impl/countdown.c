@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * B5 countdown: count a state down to 0 by its two effects. gets=2 asks for the state a second time to write it.
- * form=table: by tail clauses. form=hot: by tail clauses that the performer guesses. plain=1: by two callbacks.
+ * form=table: by tail clauses. form=hot: by tail clauses that the performer guesses and inlines. plain=1: by two
+ * callbacks.
  */
 #include "lab.h"
 #include <weft/weft.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * D1 summation: 1 + … + n by recursion that no compiler turns into a loop; t threads have n / t of it each, and do it
- * `laps` times. plain=1: in plain threads. loop=1: compilers may turn the recursion into a loop, and gcc -O2 does.
+ * D1 summation: 1 + … + n by recursion that no compiler turns into a loop; t threads sum n / t numbers each, `laps`
+ * times. plain=1: in plain threads. loop=1: compilers may turn the recursion into a loop, and gcc -O2 does.
  */
 #include "threads.h"
 
@@ -11,7 +11,7 @@ struct job {
 	int64_t (*sum_up)(int64_t first, int64_t last);
 };
 
-/* first + … + last; a call per number. */
+/* Returns first + … + last, with a call for each number. */
 static LAB_NOINLINE int64_t sum_up(int64_t first, int64_t last)
 {
 	int64_t rest;
@@ -23,7 +23,7 @@ static LAB_NOINLINE int64_t sum_up(int64_t first, int64_t last)
 	return first + rest;
 }
 
-/* The number is hidden at each call, or the compiler knows the sum without a loop. */
+/* The number is hidden at each call, because otherwise the compiler computes the sum without a loop. */
 static LAB_NOINLINE int64_t sum_up_by_loop(int64_t first, int64_t last)
 {
 	LAB_HIDE(first);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * D2 unbalanced tree: a balanced binary tree `depth` deep, with a right spine of `spine` nodes below its largest key.
- * Recursive search; 3 of 10 searches go for the largest key, at the spine's end, the others for a random key of the
- * balanced part. t threads do n searches each, in one tree. The result adds up how deep the keys were.
+ * Recursive search; 3 of 10 searches look for the largest key, at the spine's end, the remaining searches for a random
+ * key of the balanced part. t threads do n searches each, in one tree. The result is the sum of the depths of the found
+ * keys.
  *
- * plain=1: in plain threads. build=1: each thread builds a tree for itself first, which is timed, and an operation is
- * all that a thread does. loop=1: compilers may turn the search into a loop, and gcc -O2 does.
+ * plain=1: in plain threads. build=1: each thread first builds its own tree, which is timed, and an operation is the
+ * whole work of a thread. loop=1: compilers may turn the search into a loop, and gcc -O2 does.
  */
 #include "threads.h"
 
@@ -16,7 +17,7 @@ struct node {
 
 struct job {
 	struct lab_thread base;
-	const struct node *root; /* NULL: build one */
+	const struct node *root; /* NULL: the thread builds one */
 	int64_t (*search)(const struct node *node, int64_t key);
 	int64_t searches, depth, spine;
 	uint64_t random;
@@ -54,7 +55,7 @@ static const struct node *build(int64_t depth, int64_t spine)
 	return root;
 }
 
-/* How many nodes lie on the way to the key, itself included. */
+/* Returns the number of nodes on the way to the key, including the key's node. */
 static LAB_NOINLINE int64_t search(const struct node *node, int64_t key)
 {
 	int64_t below;
@@ -93,7 +94,7 @@ static void *work(void *arg)
 
 int main(int argc, char **argv)
 {
-	enum { FRAME = 16 }; /* a return address and what aligns the next */
+	enum { FRAME = 16 }; /* a return address and alignment padding */
 	static struct job jobs[LAB_MOST_THREADS];
 	int64_t n = lab_number(argc, argv, "n", 10), t = lab_number(argc, argv, "t", 1), sum = 0, i;
 	int64_t depth = lab_number(argc, argv, "depth", 20), spine = lab_number(argc, argv, "spine", 1000000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * D3 "real world": the call graph a → {b → c → {d, e}, f}, f recursive 100 deep; every call does work of its own, a
- * recursive one a thousandth of it. t threads go through it n times each; work = units per non-recursive call.
+ * recursive call a thousandth of it. t threads go through it n times each; work = units per non-recursive call.
  * plain=1: in plain threads.
  */
 #include "threads.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* deep.h: how large a stack to ask for when the work is known to get deep. */
+/* deep.h: the stack size to request when the work is known to get deep. */
 #ifndef LAB_DEEP_H
 #define LAB_DEEP_H
 
@@ -9,9 +9,9 @@
 enum { LAB_STACK_RESERVE = 64 * 1024 };
 
 /*
- * A stack that cannot grow beyond its reservation has to be as large as the work needs at its deepest; what is asked
- * for includes its guard, of 64 KiB at most. One that grows by linking, or shares a region, is left to begin as it
- * will.
+ * A stack that cannot grow beyond its reservation must be as large as the work's deepest point needs. The requested
+ * size includes its guard of 64 KiB at most. A stack that grows by linking, or shares a region, keeps its default
+ * initial size.
  */
 static inline size_t lab_stack_for(size_t bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * C1 to C3 through fiber.h, as programs that are timed as whole processes.
+ * C1 to C3 by fiber.h, as programs that are timed as whole processes.
  *
  *   ./program case=itersum|treesum|sieve n=N
  */
@@ -51,7 +51,8 @@ static int64_t itersum(int64_t n)
 	return from_a + from_b;
 }
 
-/* ---- C2: a tree in memory, of which both subtrees are one -------------------------------------------------------- */
+/* ---- C2: a tree in memory, in which both children of a node are the same subtree
+ * ---------------------------------- */
 
 struct node {
 	int64_t value;
@@ -95,7 +96,8 @@ static int64_t treesum(int64_t depth)
 	return sum;
 }
 
-/* ---- C3: a driver asks one filter after the other ---------------------------------------------------------------- */
+/* ---- C3: a driver asks the filters in turn
+ * ------------------------------------------------------------------------ */
 
 static void *filter(void *prime)
 {

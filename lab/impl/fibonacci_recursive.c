@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* B5 fibonacci_recursive: no effects; what plain calls cost on a coroutine's stack. plain=1: on the thread's own. */
+/* B5 fibonacci_recursive: no effects; the cost of plain calls on a coroutine's stack. plain=1: on the thread's own
+ * stack. */
 #include "lab.h"
 #include <weft/weft.h>
 
@@ -16,7 +17,7 @@ static void *body(void *arg)
 	return NULL;
 }
 
-/* How many times fibonacci(n) is entered. */
+/* Returns how many times fibonacci(n) is entered. */
 static uint64_t calls(int64_t n)
 {
 	uint64_t before = 1, now = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * B5 generator: an in-order walk over a tree yields values to a consumer that keeps the generator and asks for one
- * value after another. plain=1: an ordinary recursive walk with a callback.
+ * B5 generator: an in-order walk over a tree yields values to a consumer that keeps the generator and requests one
+ * value at a time. plain=1: an ordinary recursive walk with a callback.
  */
 #include "lab.h"
 #include "tree.h"

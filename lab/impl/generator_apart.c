@@ -2,9 +2,9 @@
 /*
  * B5 generator, where the consumer calls a function that is not inlined, and that function resumes.
  *
- * The processor predicts where a return goes by the order of the calls before it. It sees the calls and returns of the
- * walk and those of this function as one order, but each stack has an order of its own. So it predicts wrongly where
- * this function returns to, and each return of the walk between two values. The hand-written switch has that cost too.
+ * The processor predicts the target of a return from the sequence of earlier calls. It sees the calls and returns of
+ * the walk and of this function as one sequence, although each stack has its own sequence. So it mispredicts the return
+ * of this function, and each return of the walk between two values. The hand-written switch has that cost too.
  */
 #include "lab.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * B5 handler_sieve: the sum of the primes below n. Each prime found installs one more handler around the rest of the
- * computation, which answers false for its multiples and asks the next outer one about the others.
- * form=table: by a tail clause that forwards what it cannot answer.
- * plain=1: an array of primes, searched in the same order.
+ * computation, which answers false for its multiples and asks the next enclosing handler about other numbers.
+ * form=table: by a tail clause that forwards the questions it cannot answer. plain=1: an array of primes, searched in
+ * the same order.
  */
 #include "lab.h"
 #include <weft/weft.h>
@@ -17,13 +17,13 @@ struct search {
 static void *search(void *arg);
 
 /*
- * Six thousand handlers, all in use for each question, of known depth: small, and packed. The objects lie in an array
- * instead of at the same place of each stack, so that they do not all meet in a few sets of the cache.
+ * Six thousand handlers of known depth, and each question uses all of them: so they are small and packed. The objects
+ * are in an array instead of at the same place of each stack, so that they do not all map to a few sets of the cache.
  */
 static const weft_attr_t small = {.stack_size = 8192, .flags = WEFT_NO_GUARD};
 static weft_coro_t *coroutines;
 
-/* Answer for the multiples of p while the search goes on beyond it. */
+/* Answers for the multiples of p while the search continues beyond p. */
 static void search_beyond(int64_t p, struct search *s)
 {
 	weft_coro_t *k = coroutines++;
@@ -55,7 +55,7 @@ static void *search(void *arg)
 	return NULL;
 }
 
-/* Room for those of 2 and the odd numbers. */
+/* Reserves room for the handlers of 2 and the odd numbers. */
 static weft_coro_t *make_coroutines(int64_t n)
 {
 	coroutines = aligned_alloc(64, ((size_t)n / 2 + 8) * sizeof(*coroutines));
@@ -81,7 +81,7 @@ static int64_t run(int64_t n)
 
 /* ---- a tail clause that forwards ---------------------------------------------------------------------------- */
 
-/* The state is the prime itself: nothing to look at. */
+/* The state is the prime itself, so the clause reads no memory. */
 static bool on_prime(void *p, int64_t e)
 {
 	if (e % (int64_t)p == 0)

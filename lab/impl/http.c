@@ -2,8 +2,8 @@
 /*
  * Experiment B3: an HTTP/1.1 server by weft/http.h. Each connection has a task. WEFT_IO selects the back end.
  *
- * Deadlines, limits and routes are those that a program gets when it asks for nothing. `stack`: bytes of stack for the
- * task of a connection. `tls`: 1: by TLS.
+ * Deadlines, limits and routes are the defaults. `stack`: bytes of stack for the task of a connection. `tls`: 1: by
+ * TLS.
  */
 #define _GNU_SOURCE
 #include "io_server.h"

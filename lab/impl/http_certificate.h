@@ -5,7 +5,7 @@
 
 #include "io_server.h"
 
-/* Writes FOLDER/certificate.pem and FOLDER/key.pem: an elliptic curve, as most servers have. */
+/* Writes FOLDER/certificate.pem and FOLDER/key.pem: an elliptic curve key, which most servers use. */
 static inline void http_make_certificate(const char *folder)
 {
 	char command[400];

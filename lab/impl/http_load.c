@@ -3,8 +3,8 @@
  * The load generator of experiment B3: a plain loop around epoll that sends HTTP/1.1 requests to its parent, a server,
  * and prints the cost of a request to the server.
  *
- *   case=serve        n requests over `connections`, of which `active` send. Each sends `pipeline` requests at once,
- *                     and the next ones when it has all replies.
+ *   case=serve        n requests over `connections`. Each of `active` connections sends `pipeline` requests at once,
+ *                     and the next requests when it has all replies.
  *   case=idle_memory  resident bytes of the server for each of `connections` that did one request and then were idle
  *                     for `ms` milliseconds
  *   case=late         n requests, one every `us` microseconds, over `connections`. If all connections wait for a reply,
@@ -20,7 +20,7 @@
 #include "load_tls.h"
 #include "http_text.h"
 
-/* A head that is incomplete, and the replies that one recv returns. */
+/* KEPT: room for an incomplete head. PART: room for the replies that one recv returns. */
 enum { TOGETHER = 100, EVENTS = 256, KEPT = 1024, PART = 65536, MOST = 16 };
 
 struct connection {
@@ -47,7 +47,7 @@ enum { REQUEST = sizeof(request) - 1 };
 
 static char batch[MOST * REQUEST];
 
-/* Stop with the server's own words. */
+/* Stops with the server's own words. */
 static void wrong(const char *what, const char *text, size_t length)
 {
 	fprintf(stderr, "%s: %.*s\n", what, (int)(length < 200 ? length : 200), text);
@@ -102,7 +102,7 @@ static size_t check_reply(const char *text, size_t length)
 	return head + HTTP_BODY;
 }
 
-/* Receive once. Returns how many replies are complete. */
+/* Receives once. Returns the number of complete replies. */
 static unsigned take_replies(struct load *l, struct connection *c)
 {
 	static char part[KEPT + PART + 1];
@@ -297,7 +297,7 @@ static void late(struct load *l)
 	char more[128], result[32];
 
 	io_must(free.all, "calloc");
-	prctl(PR_SET_TIMERSLACK, 1); /* else the kernel lets each request wait up to 50 µs */
+	prctl(PR_SET_TIMERSLACK, 1); /* otherwise the kernel may delay each request by up to 50 µs */
 	open_all(l);
 	watch_all(l);
 	for (int64_t i = 0; i < l->connections; i++)

@@ -25,7 +25,7 @@ struct client {
 #ifdef LAB_RING
 	bool sending; /* a send is in flight: replies are sent one after another */
 	bool receiving;
-	unsigned replies; /* of the send in flight */
+	unsigned replies; /* number of replies in the current send */
 #endif
 };
 
@@ -175,12 +175,13 @@ static void run(void)
 
 enum { BUFFERS = 256, BUFFER = 4096, GROUP = 0 };
 
-/* The lowest bit of the user data of a send, which is otherwise the address of its client. NULL is an accept. */
+/* This is the lowest bit of the user data of a send; the other bits are the address of its client. NULL is an
+ * accept. */
 enum { SEND = 1 };
 
 static struct io_uring ring;
 static struct io_uring_buf_ring *buffers;
-static char *memory; /* of the buffers */
+static char *memory; /* holds the receive buffers */
 
 static struct io_uring_sqe *entry(void)
 {
@@ -255,7 +256,7 @@ static void open_loop(void)
 	accept_clients();
 }
 
-/* A send in flight reads `replies`. If the Date changes meanwhile, it may send the new one: the length is the same. */
+/* A send in flight reads `replies`. If the Date changes meanwhile, it may send the new Date: the length is the same. */
 static void reply(struct client *c)
 {
 	struct io_uring_sqe *sqe;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Input and output by tasks, in straight lines; WEFT_IO says by which back end.
+ * Input and output by tasks, in straight lines of code; WEFT_IO selects the back end.
  *
  *   case=pipe, tcp   n round trips of a byte between two tasks
  *   case=echo, accept, idle_memory, late   a server, a task per connection: io_server.h; late: beside a task that
  *                    computes for 10 ms again and again
- *   case=udp         a server of datagrams, one task, `batch` by each call at most
+ *   case=udp         a server of datagrams, one task, at most `batch` datagrams by each call
  *   case=file        n reads of 4 KiB of a file of `blocks` by `depth` tasks; of `share` reads only the first is done
  *   case=cancel      n reads of an empty pipe that are cancelled
  */
@@ -194,7 +194,7 @@ static void *reads(void *argument)
 	return all;
 }
 
-/* By one worker: its tasks take the next number in turn. */
+/* Uses one worker: its tasks take the numbers in turn. */
 static void file(struct run *r)
 {
 	struct reader all = {r, io_make_file(r->blocks), 0, 0};
@@ -213,7 +213,7 @@ static void file(struct run *r)
 /* ---- cancellation ------------------------------------------------------------------------------------------------ */
 
 struct waits {
-	weft_scope_t *scope; /* of the read in progress */
+	weft_scope_t *scope; /* scope of the read in progress */
 	int64_t n, cancelled;
 	int fds[2];
 };

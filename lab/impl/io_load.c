@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The load generator: a plain loop around epoll that sends requests to its parent, an echo server, and prints what they
- * cost it.
+ * The load generator: a plain loop around epoll that sends requests to its parent, an echo server, and prints the cost
+ * of a request to the server.
  *
- *   case=echo    n requests over `connections`, of which `active` send, each its next one when it has its reply
- *   case=udp     the same by datagrams
+ *   case=echo    n requests over `connections`; each of `active` sends its next request when it has its reply
+ *   case=udp     like echo, by datagrams
  *   case=accept  n connections, `active` at a time: connect, one request, close
- *   case=idle_memory  what `connections` that wait take of the server's memory
- *   case=late    n requests over `connections`, one each `us` microseconds: the time that all but one of 1000 keep to
+ *   case=idle_memory  the server's memory for `connections` that wait
+ *   case=late    n requests over `connections`, one each `us` microseconds: the latency that all requests except one in
+ *                1000 keep to
  */
 #define _GNU_SOURCE
 #include "load.h"
@@ -17,7 +18,7 @@ enum { TOGETHER = 100, EVENTS = 256, OUTSTANDING = 16 };
 struct connection {
 	int fd;
 	uint32_t sent, got;
-	int64_t when[OUTSTANDING]; /* of the requests that have no reply yet */
+	int64_t when[OUTSTANDING]; /* start times of the requests that have no reply yet */
 };
 
 struct load {
@@ -40,7 +41,7 @@ static void request(struct load *l, struct connection *c)
 	l->sent++;
 }
 
-/* How long it took. */
+/* Receives a reply. Returns the time that the request took. */
 static int64_t reply(struct load *l, struct connection *c)
 {
 	uint32_t message[IO_MESSAGE / sizeof(uint32_t)];
@@ -51,7 +52,7 @@ static int64_t reply(struct load *l, struct connection *c)
 	return lab_now(CLOCK_MONOTONIC) - c->when[c->got++ % OUTSTANDING];
 }
 
-/* Each has had one reply, so that the server has accepted it and waits for its next request. */
+/* Each connection has had one reply, so the server has accepted it and waits for its next request. */
 static void open_all(void *load)
 {
 	struct load *l = load;
@@ -73,7 +74,7 @@ static void open_all(void *load)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-/* Those that send are spread over all. */
+/* The connections that send are spread over all connections. */
 static void exchange(struct load *l, int64_t n)
 {
 	struct epoll_event events[EVENTS];

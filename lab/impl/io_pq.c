@@ -2,8 +2,8 @@
 /*
  * A hundred queries of 20 ms each by libpq, on one thread, to a PostgreSQL of this program's own in a new directory.
  *
- *   with Weft           a task for each, with libpq's calls that block (PQexec): libweft-posix.so makes them suspend it
- *   LAB_RAW             libpq's calls that do not block, in a hand-written loop around poll
+ *   with Weft           a task for each, with blocking calls of libpq (PQexec): libweft-posix.so makes them suspend it
+ *   LAB_RAW             libpq's non-blocking calls, in a hand-written loop around poll
  *
  * n: queries, and connections, which are made before the clock starts.
  */
@@ -47,7 +47,7 @@ static void end_server(void)
 	nftw(place, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Where the distribution keeps the newest server. */
+/* Returns the path of a program of the newest server, in the distribution's directories. */
 static const char *find(const char *program)
 {
 	static char path[256];
@@ -144,7 +144,7 @@ static void add_answer(PGresult *r)
 }
 
 #ifdef LAB_RAW
-/* True: the answer is complete. */
+/* Returns true if the answer is complete. */
 static bool take_answer(PGconn *c)
 {
 	PGresult *r;

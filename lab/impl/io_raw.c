@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The limits of the experiment `io`: the same operations in a hand-written loop around epoll, or around io_uring
- * (LAB_RING: liburing, one thread, SINGLE_ISSUER and DEFER_TASKRUN). No stacks: what a connection is to do next is its
- * state.
+ * (LAB_RING: liburing, one thread, SINGLE_ISSUER and DEFER_TASKRUN). No stacks: a state variable holds the next step of
+ * each connection.
  *
  *   case=pipe, tcp   n round trips of a byte between two ends in this process
  *   case=echo, accept, idle_memory, late   a server: io_server.h; late: beside a thread that computes
- *   case=udp         a server of datagrams, `batch` by each call at most (with a ring: one)
+ *   case=udp         a server of datagrams, at most `batch` datagrams by each call (with a ring: one)
  *   case=send        n sends of `size` bytes to a thread that reads them; zerocopy=1: by MSG_ZEROCOPY, or the ring's
- *                    SEND_ZC, and each is waited for until the kernel gives the buffer back
+ *                    SEND_ZC, and the program waits until the kernel has released each buffer
  *   case=file        n reads of 4 KiB of a file of `blocks`, `depth` at a time; by plain pread without a ring
- *   case=cancel      n reads of an empty pipe that are withdrawn; without a ring: n reads that say that it is empty
+ *   case=cancel      n reads of an empty pipe that are cancelled; without a ring: n reads that return EAGAIN
  */
 #define _GNU_SOURCE
 #include "io_server.h"
@@ -23,14 +23,14 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/* One side of an exchange: what it reads from `in`, it writes to `out`. */
+/* One side of an exchange: it writes to `out` the bytes that it reads from `in`. */
 struct end {
 	int in, out;
 	bool writing, counts;
 	char text[IO_BUFFER];
 };
 
-static int64_t trips; /* that are still to come */
+static int64_t trips; /* round trips that remain */
 static int listener = -1;
 static bool many; /* accept=multishot */
 
@@ -85,7 +85,7 @@ static void begin_end(struct end *e)
 	io_watch(set, e->in, e);
 }
 
-/* As many connections as there are: what wakes the loop is level-triggered, so the rest would come again. */
+/* Accepts one connection. The event is level-triggered, so epoll reports further connections again. */
 static void let_in(void)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -134,7 +134,7 @@ static void first_ping(struct end *e)
 	io_must(write(e->out, "", 1) == 1, "write");
 }
 
-/* Until the socket is empty. */
+/* Echoes datagrams until the socket is empty. */
 static void send_back_one_by_one(int fd)
 {
 	struct sockaddr_in from;
@@ -177,7 +177,7 @@ static void serve_datagrams(int fd, unsigned most)
 	}
 }
 
-/* Until the kernel has done with one buffer. */
+/* Waits until the kernel has released one buffer. */
 static void wait_for_buffer(int fd)
 {
 	struct pollfd ready = {fd, 0, 0};
@@ -351,7 +351,7 @@ static int wait_for_one(void)
 	return result;
 }
 
-/* With SEND_ZC a second completion says that the kernel has done with the buffer. */
+/* With SEND_ZC a second completion reports that the kernel has released the buffer. */
 static ssize_t send_some(int fd, const char *data, size_t length, bool zerocopy)
 {
 	struct io_uring_cqe *cqe;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the servers of the experiment `io` share. A server listens, starts the load generator (io_load.c, whose path is
- * the parameter `helper`) as a child process, and serves until that ends. The load generator prints the figures: it
- * reads the CPU clock of its parent.
+ * Code shared by the servers of the experiment `io`. A server listens, starts the load generator (io_load.c, whose path
+ * is the parameter `helper`) as a child process, and serves until that process ends. The load generator prints the
+ * figures: it reads the CPU clock of its parent.
  */
 #ifndef IO_SERVER_H
 #define IO_SERVER_H
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of a request and its reply, and of a server's buffer for a connection. */
+/* Sizes of a request and its reply, and of a server's buffer for a connection. */
 enum { IO_MESSAGE = 64, IO_BUFFER = 128 };
 
 static inline void io_must(bool well, const char *what)
@@ -25,7 +25,7 @@ static inline void io_must(bool well, const char *what)
 		lab_die(what);
 }
 
-/* For results that may be a negative errno. */
+/* Stops if a result is a negative errno. */
 static inline void io_check(int64_t result, const char *what)
 {
 	errno = result < 0 ? (int)-result : 0;
@@ -33,7 +33,7 @@ static inline void io_check(int64_t result, const char *what)
 		lab_die(what);
 }
 
-/* As many descriptors as the system allows: ten thousand connections need more than the usual 1024. */
+/* Raises the limit of descriptors to the system's maximum: ten thousand connections need more than the usual 1024. */
 static inline void io_raise_limit(void)
 {
 	struct rlimit limit;
@@ -43,7 +43,7 @@ static inline void io_raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* A socket at a free port of 127.0.0.1. */
+/* Opens a socket at a free port of 127.0.0.1. */
 static inline int io_listen(int *port, int type)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET};
@@ -58,7 +58,7 @@ static inline int io_listen(int *port, int type)
 	return fd;
 }
 
-/* A port of 127.0.0.1 that is free, for a server that listens itself. */
+/* Returns a free port of 127.0.0.1, for a server that listens itself. */
 static inline int io_free_port(void)
 {
 	int port, listener = io_listen(&port, SOCK_STREAM);
@@ -81,7 +81,7 @@ static inline void io_await_listener(int port)
 	} while (error);
 }
 
-/* Let an epoll set say when `fd` can be read. */
+/* Adds `fd` to an epoll set, which reports when it is readable. */
 static inline void io_watch(int set, int fd, void *what)
 {
 	struct epoll_event event = {EPOLLIN, {.ptr = what}};
@@ -135,7 +135,7 @@ static inline void io_start_load(int argc, char **argv, int port)
 	free(its);
 }
 
-/* For 10 ms, as `late` wants it, with a pause of 1 ms after it. */
+/* Computes for 10 ms, as the case `late` requires, with a pause of 1 ms after it. */
 static inline void io_compute(void)
 {
 	int64_t end = lab_now(CLOCK_MONOTONIC) + 10000000;
@@ -148,7 +148,7 @@ static inline void io_compute(void)
 
 enum { IO_BATCH = 32 };
 
-/* Datagrams that are received, and sent back, by one call. */
+/* Datagrams that one call receives, and one call sends back. */
 struct io_batch {
 	struct mmsghdr messages[IO_BATCH];
 	struct iovec parts[IO_BATCH];
@@ -156,7 +156,7 @@ struct io_batch {
 	char text[IO_BATCH][IO_BUFFER];
 };
 
-/* To be received into; again after each batch, because the kernel has written lengths. */
+/* Prepares the batch for receiving. Needed again after each batch, because the kernel has written lengths. */
 static inline void io_make_batch(struct io_batch *b, unsigned count)
 {
 	for (unsigned i = 0; i < count && i < IO_BATCH; i++) {
@@ -168,7 +168,7 @@ static inline void io_make_batch(struct io_batch *b, unsigned count)
 	}
 }
 
-/* To be sent to where they came from. */
+/* Addresses the datagrams to their senders. */
 static inline void io_turn_round(struct io_batch *b, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -197,7 +197,7 @@ static inline int io_make_file(int64_t blocks)
 	return fd;
 }
 
-/* Which block the i-th read is of: spread over the file, the same in each program. */
+/* Returns the block of the i-th read: spread over the file, and the same in each program. */
 static inline int64_t io_block(int64_t i, int64_t blocks)
 {
 	return (int64_t)((uint64_t)i * 2654435761U >> 7) % blocks;

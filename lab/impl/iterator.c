@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * B5 iterator: a producer emits 0…n by an effect, the handler sums. form=table: by a tail clause. form=hot: by one that
- * the producer guesses. plain=1: an ordinary callback.
+ * B5 iterator: a producer emits 0…n by an effect, the handler sums. form=table: by a tail clause. form=hot: by a tail
+ * clause that the producer guesses. plain=1: an ordinary callback.
  */
 #include "lab.h"
 #include <weft/weft.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * lab.h: what every program of the lab shares, C or C++, whatever library it shows.
+ * lab.h: code shared by every program of the lab, C or C++, on any library.
  *
  *   ./program n=1000 laps=10
  *
@@ -8,8 +8,8 @@
  *
  *   {"cpu": seconds, "wall": seconds, "ops": operations, "result": "the answer", more figures…}
  *
- * CPU time is that of the process (all threads), so that a machine shared with others disturbs little. Set-up and
- * tear-down that a description does not ask for stay outside lab_start and lab_stop.
+ * CPU time is that of the process (all threads), so other programs on the machine disturb little. Set-up and tear-down
+ * that a description does not mention stay outside lab_start and lab_stop.
  */
 #ifndef LAB_H
 #define LAB_H
@@ -25,9 +25,9 @@
 
 #define LAB_NOINLINE __attribute__((noinline))
 
-/* Keep a value (and all memory) out of the optimizer's hands; no instruction. */
+/* Makes a value and all memory opaque to the optimizer; no instruction. */
 #define LAB_KEEP(value) __asm__ volatile("" : "+r"(value) : : "memory")
-/* The same without the memory: only stops the compiler from knowing where the value came from. */
+/* Like LAB_KEEP, but without the memory: only hides the origin of the value from the compiler. */
 #define LAB_HIDE(value) __asm__("" : "+r"(value))
 
 /*
@@ -48,7 +48,7 @@ static inline int64_t lab_now(clockid_t id)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Time runs between lab_start and lab_stop; several stretches add up. */
+/* Time is measured between lab_start and lab_stop; several intervals add up. */
 static inline void lab_start(void)
 {
 	lab_began.wall = lab_now(CLOCK_MONOTONIC);
@@ -67,11 +67,11 @@ static inline void lab_die(const char *what)
 	exit(2);
 }
 
-/* This system lacks what the program needs: say what. The lab skips it. */
+/* Reports that this system lacks something that the program needs. The lab skips the program. */
 #define lab_cannot(...) (fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), exit(LAB_CANNOT))
 enum { LAB_CANNOT = 77 };
 
-/* The text after "name=", or NULL. */
+/* Returns the text after "name=", or NULL. */
 static inline const char *lab_text(int argc, char **argv, const char *name)
 {
 	size_t length = strlen(name);
@@ -97,7 +97,7 @@ static inline bool lab_is(int argc, char **argv, const char *name, const char *v
 	return text && !strcmp(text, value);
 }
 
-/* A field of /proc/FILE that is given in kB, in bytes; 0 if it is not there. */
+/* Returns a field of /proc/FILE that is given in kB, in bytes; 0 if it does not exist. */
 static inline uint64_t lab_process_bytes(const char *file, const char *field)
 {
 	char line[256];
@@ -125,7 +125,7 @@ static inline uint64_t lab_page_tables(void)
 	return lab_process_bytes("self/status", "VmPTE:");
 }
 
-/* False when the process takes `bytes` more than `resident_before`. Rough, because it is asked often. */
+/* Returns false when the process uses `bytes` more than `resident_before`. Approximate, because it is called often. */
 static inline bool lab_has_room(uint64_t resident_before, uint64_t bytes)
 {
 	uint64_t pages = 0;
@@ -158,7 +158,7 @@ static inline int lab_report(uint64_t ops, int64_t result)
 	return lab_report_text(ops, text);
 }
 
-/* What `count` suspended coroutines cost, given what the process had before them. */
+/* Reports the memory of `count` suspended coroutines, given the process's memory before they were created. */
 static inline int lab_report_memory(uint64_t count, uint64_t resident_before, uint64_t tables_before, int64_t result)
 {
 	char text[32], more[160];

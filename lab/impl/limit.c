@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* limit: the programs that a bare switch (limit.h) can run. ./limit case=NAME n=COUNT. Built once per form of it. */
+/* limit: the programs that a bare switch (limit.h) can run. ./limit case=NAME n=COUNT. Built once for each form of
+ * limit.h. */
 #include "limit.h"
 #include "lab.h"
 #include "tree.h"
@@ -16,7 +17,7 @@ static void *pointer(intptr_t value)
 	return (void *)value;
 }
 
-/* What a coroutine yields when it has nothing left. */
+/* A coroutine yields this when it has no value left. */
 #define DONE pointer(INTPTR_MIN)
 
 /* ---- micro ------------------------------------------------------------------------------------------------- */
@@ -73,14 +74,14 @@ static int64_t yield_deep(int64_t n)
 
 enum { LIVE = 200 };
 
-/* The compiler must not know that nothing else uses these bytes. */
+/* The compiler must not know that these bytes are not used elsewhere. */
 static LAB_NOINLINE void move(char *to, const char *from)
 {
 	memcpy(to, from, LIVE);
 	LAB_KEEP(to);
 }
 
-/* What coroutines cannot do without that keep their live bytes in one place in turns: to copy these in, and out. */
+/* The minimum for coroutines that keep their live bytes in one place in turns: copying these bytes in and out. */
 static int64_t alternate(int64_t n)
 {
 	static char place[LIVE], kept[2][LIVE];
@@ -123,7 +124,7 @@ static int64_t life_warm(int64_t n)
 
 /* ---- state ------------------------------------------------------------------------------------------------- */
 
-/* A request as a user of the bare switch would pass it: by pointer, on the stack of who asks. */
+/* A request as a user of the bare switch would pass it: by pointer, on the requester's stack. */
 struct request {
 	bool put;
 	int64_t value;
@@ -201,7 +202,7 @@ static void iterator_body(struct limit *k, void *arg)
 	limit_yield(k, DONE);
 }
 
-/* Sum what the body yields. */
+/* Sums the values that the body yields. */
 static int64_t drain(void (*body)(struct limit *, void *), const void *arg)
 {
 	struct limit k;
@@ -241,8 +242,9 @@ static void walk_body(struct limit *k, void *tree)
 
 /*
  * The consumer calls a function that resumes: see generator_apart.c. The walk is not inlined into itself, as gcc does
- * with walk(): then most of its returns, which are what costs, would be gone. With clang half of them are, because it
- * makes a loop of the second call. In generator.c it does not: an effect's arguments lie in the frame.
+ * with walk(), because then most of its returns, which cause the cost, would be gone. With clang half of them are gone,
+ * because it turns the second call into a loop. In generator.c it does not, because an effect's arguments are in the
+ * frame.
  */
 static LAB_NOINLINE void walk_by_calls(struct limit *k, const struct tree *tree)
 {
@@ -290,7 +292,7 @@ static int64_t generator(int64_t n)
 	return sum;
 }
 
-/* At least n values, counted. */
+/* Counts a walk of at least n values. */
 static void count_walk(struct limit *k, const struct tree *tree)
 {
 	if (!tree)

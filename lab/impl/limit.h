@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * limit.h: the physical limit. The least a stackful switch can do on x86-64: exchange stack pointer, program counter
- * and frame pointer, and let the compiler save what happens to be live. No state, no check, no parent chain, no
- * effects, no unwinding, one fixed stack from malloc. Nobody should write programs like this; it is the yardstick.
+ * limit.h: the physical limit. The minimum of a stackful switch on x86-64: exchange stack pointer, program counter and
+ * frame pointer, and let the compiler save the live registers. No state, no check, no parent chain, no effects, no
+ * unwinding, one fixed stack from malloc. Programs should not use this; it is the yardstick.
  *
- * Two forms, because neither is the limit everywhere:
+ * Two forms, because neither is the fastest everywhere:
  *   LIMIT_CALLRET  resume is a `call` made on the coroutine's stack, yield a `ret` to it. The return-address predictor
  *                  stays in step as long as resume and yield are each in one function; it loses step when the
  *                  coroutine yields from inside a call.
- *   otherwise      both are indirect jumps. The return-address predictor is left alone.
+ *   otherwise      both are indirect jumps. The return-address predictor is not involved.
  */
 #ifndef LIMIT_H
 #define LIMIT_H
@@ -53,8 +53,8 @@ LIMIT_INLINE void *limit_resume(struct limit *k, void *value)
 	return out;
 }
 
-/* The resumer's return address was pushed where this stack ended (below the red zone): it goes into the coroutine, so
- * that the next resume may come from elsewhere. */
+/* The resumer's return address was pushed where this stack ended (below the red zone): it is saved in the coroutine, so
+ * that the next resume may come from a different place. */
 LIMIT_INLINE void *limit_yield(struct limit *k, void *out)
 {
 	void *value;
@@ -138,10 +138,11 @@ _Static_assert(offsetof(struct limit, parent_sp) == 24 && offsetof(struct limit,
 _Static_assert(offsetof(struct limit, parent_fp) == 40 && offsetof(struct limit, fn) == 48, "");
 _Static_assert(offsetof(struct limit, arg) == 56, "");
 
-/* Point `k`, which has a stack, at fn. fn must never return: it yields for the last time instead. */
+/* Prepares `k`, which has a stack, to run fn. fn must never return: it yields for the last time instead. */
 LIMIT_INLINE void limit_rearm(struct limit *k, size_t size, void (*fn)(struct limit *, void *), void *arg)
 {
-	/* After the entry's call (and the resumer's, under call/ret, popped before it) the ABI's alignment holds. */
+	/* The ABI's alignment holds after the entry's call (under call/ret, the resumer's call was popped before
+	 * it). */
 	k->sp = (char *)k->stack + size - 64;
 	k->pc = (void *)(uintptr_t)limit_entry;
 	k->fp = NULL;

@@ -75,7 +75,7 @@ static inline int load_connect(int port, int type)
 	return fd;
 }
 
-/* Wait for events until the time `when`; -1: for as long as it takes. */
+/* Waits for events until the time `when`; -1: without a time-out. */
 static inline int load_wait(int set, struct epoll_event *events, int most, int64_t when)
 {
 	int64_t now = lab_now(CLOCK_MONOTONIC), left = when > now ? when - now : 0;

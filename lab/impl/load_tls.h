@@ -18,7 +18,7 @@ static struct {
 	void *context;
 } load_tls;
 
-/* As in <openssl/ssl.h>. A silent connection of the client shall have no buffers either. */
+/* As in <openssl/ssl.h>. A silent connection of the client must not have buffers either. */
 enum { LOAD_TLS_MODE = 33, LOAD_TLS_RELEASE_BUFFERS = 16 };
 
 static inline void load_open_tls(void)
@@ -43,7 +43,7 @@ static inline void load_open_tls(void)
 	load_tls.SSL_CTX_ctrl(load_tls.context, LOAD_TLS_MODE, LOAD_TLS_RELEASE_BUFFERS, NULL);
 }
 
-/* After the handshake. The server's certificate is not checked. */
+/* Returns after the handshake. The server's certificate is not checked. */
 static inline void *load_connect_tls(int port)
 {
 	void *ssl = load_tls.SSL_new(load_tls.context);

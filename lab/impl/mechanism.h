@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* mechanism.h: contenders that ask for a mechanism by WEFT_COMMIT are skipped where it cannot be had. */
+/* mechanism.h: contenders that request a mechanism by WEFT_COMMIT are skipped on systems without it. */
 #ifndef LAB_MECHANISM_H
 #define LAB_MECHANISM_H
 

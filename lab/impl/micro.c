@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* micro: what single operations of Weft cost. ./micro case=NAME n=COUNT; the cases are listed at the end. */
+/* micro: the cost of single operations of Weft. ./micro case=NAME n=COUNT; the cases are listed at the end. */
 #include "lab.h"
 #include "tree.h"
 #include <weft/weft.h>
@@ -110,7 +110,7 @@ static int64_t yield_deep(int64_t n)
 	return pairs(deep_body, n);
 }
 
-/* ---- a symmetric switch: two coroutines hand control to each other --------------------------------------- */
+/* ---- a symmetric switch: two coroutines switch to each other --------------------------------------------- */
 
 struct partner {
 	weft_coro_t *other;
@@ -142,7 +142,7 @@ static int64_t symmetric(int64_t n)
 	return a.sum * 2;
 }
 
-/* ---- two coroutines in turns, both with 200 bytes that must be there again ------------------------------- */
+/* ---- two coroutines in turns, each with 200 live bytes ---------------------------------------------------- */
 
 static void *alternate_body(void *unused)
 {
@@ -231,7 +231,7 @@ static int64_t life_warm(int64_t n)
 	return done - 100;
 }
 
-/* The same by weft_init in storage of one's own, and by starting one coroutine over. */
+/* Like life_warm, by weft_init in storage of the caller's, and by restarting one coroutine. */
 static int64_t life_init(int64_t n)
 {
 	static weft_coro_t k;
@@ -264,7 +264,7 @@ static int64_t life_reset(int64_t n)
 	return done;
 }
 
-/* Every stack is one that nobody used before: all are alive at once. */
+/* Every stack is new: all coroutines are alive at once. */
 static int64_t life_cold(int64_t n)
 {
 	weft_coro_t **k = malloc((size_t)n * sizeof(*k));
@@ -337,7 +337,7 @@ static void *walk_body(void *tree)
 	return NULL;
 }
 
-/* n values at least; the tree is as high as that needs. */
+/* Walks n values at least, in a tree of the height that this needs. */
 static int64_t recursive(int64_t n)
 {
 	int64_t height = 1, sum = 0;

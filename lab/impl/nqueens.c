@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * B5 nqueens: how many ways are there to place n queens on an n x n board? A program places one queen a column, asks
- * pick(n) for each row, and performs fail() where two would attack each other; the handler resumes each pick with every
- * row. The board lies on the coroutine's stack, so that going back is copying it. Needs the policy "copy".
+ * B5 nqueens: the number of ways to place n queens on an n x n board. A program places one queen in each column,
+ * performs pick(n) for each row, and performs fail() if two queens would attack each other; the handler resumes each
+ * pick with every row. The board is on the coroutine's stack, so backtracking copies it. Needs the policy "copy".
  */
 #include "lab.h"
 #include <weft/weft.h>
@@ -39,7 +39,7 @@ static void *place(void *arg)
 	return NULL;
 }
 
-/* A pick on the way to where k stands, and what it got. */
+/* A pick on the path to the current point of k, and its row. */
 struct choice {
 	weft_request_t request;
 	int row;
@@ -66,7 +66,7 @@ static int64_t solutions(weft_coro_t *k, int size)
 			if (++top[-1].row < size - 1 ? weft_checkpoint_restore(k) : weft_checkpoint_restore_last(k))
 				lab_die("weft_checkpoint_restore");
 		}
-		weft_reply(pick, top[-1].request, top[-1].row); /* k lies where the request points */
+		weft_reply(pick, top[-1].request, top[-1].row); /* the request points into k's stack, in place */
 		top -= top[-1].row == size - 1;
 		r = weft_resume(k, NULL, weft_handles(search));
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* B5 nqueens without effects: the recursion that one would write, trying each row of a column and going back. */
+/* B5 nqueens without effects: the usual recursion, which tries each row of a column and backtracks. */
 #include "lab.h"
 
 enum { LARGEST = 16 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* policies: for each name given, say in JSON whether that stack policy can be used here: null, or why not. */
+/* policies: for each name given, prints in JSON whether that stack policy can be used here: null, or the reason why
+ * not. */
 #include <stdio.h>
 #include <weft/weft.h>
 

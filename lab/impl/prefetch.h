@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * prefetch.h: what all contenders of B4 share, C or C++: a sorted array of `mb` million bytes, and `n` keys to look up,
- * of which half are there. The answer is the sum of the places that were found.
+ * prefetch.h: code shared by all contenders of B4, C or C++: a sorted array of `mb` million bytes, and `n` keys to look
+ * up, half of which exist. The answer is the sum of the found positions.
  */
 #ifndef LAB_PREFETCH_H
 #define LAB_PREFETCH_H
@@ -13,8 +13,8 @@ struct prefetch {
 	size_t count, n, streams;
 };
 
-/* Element i is 2i + 1. The number of elements is no power of two, at which the probes of all searches would meet in a
- * few cache sets. */
+/* Element i is 2i + 1. The number of elements is no power of two, because then the probes of all searches would map to
+ * a few cache sets. */
 static inline struct prefetch prefetch_make(int argc, char **argv)
 {
 	struct prefetch p = {};
@@ -42,12 +42,12 @@ static inline struct prefetch prefetch_make(int argc, char **argv)
 	return p;
 }
 
-/* So few elements are in a line or two, which the last probe has fetched. */
+/* This number of elements is in a line or two, which the last probe has fetched. */
 enum { PREFETCH_NEAR = 16 };
 
 /*
- * One step of a search for the first element that is not below the key, among `count` from `base` on: half of them are
- * left. Without a branch, whose guess would be wrong every second time.
+ * One step of a search for the first element that is not below the key, among `count` elements from `base` on: it
+ * leaves half of them. There is no branch, because its prediction would be wrong every second time.
  */
 #define PREFETCH_STEP(base, count, key)                                                                                \
 	do {                                                                                                           \

@@ -15,7 +15,7 @@ struct list {
 
 WEFT_EXCEPTION(done, int64_t, value);
 
-/* The recursion is the experiment: without the hidden value compilers would make it a loop. */
+/* The recursion is the experiment: without the hidden value compilers would turn it into a loop. */
 static LAB_NOINLINE int64_t product(const struct list *xs)
 {
 	int64_t rest;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * B5 resume_nontail: a loop performs n operators, then returns the seed; the handler has work to do after each resume,
- * so it is a recursive function. Run 1000 times, each result seeding the next.
- *   form=table  a general clause that goes on after it has continued
- *   form=then   a tail clause that leaves the work for when the answer is known
- *   form=hot    the same, and the performer guesses it
+ * so it is a recursive function. It runs 1000 times, and each result seeds the next run.
+ *   form=table  a general clause with work after the resume
+ *   form=then   a tail clause that defers the work until the answer is known
+ *   form=hot    like then, and the performer guesses the clause
  *   plain=1     the recursion alone
  */
 #include "lab.h"

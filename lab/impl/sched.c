@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Tasks: starting and joining one, giving way, handing an item over, a tree of them, timers, and doing nothing.
+ * Tasks: starting and joining a task, yielding, passing an item, a tree of tasks, timers, and an idle runtime.
  *
  *   ./program case=NAME n=COUNT workers=W
  *
- * `wait` waits for what has happened already, by the effect; `direct` suspends the task's coroutine for the same
- * request, without a search for who handles it. simulate=1: by weft_simulate.
+ * `wait` waits for an event that has happened already, by the effect; `direct` suspends the task's coroutine for the
+ * same request, without a search for its handler. simulate=1: by weft_simulate.
  */
 #define _GNU_SOURCE
 #include "lab.h"
@@ -20,7 +20,7 @@ struct run {
 	int64_t n, result, ms, sleepers;
 	uint64_t ops;
 	const char *name;
-	char more[96]; /* further figures, as lab_report_more takes them */
+	char more[96]; /* further figures, in the format of lab_report_more */
 };
 
 static void start(weft_scope_t *scope, weft_fn_t *fn, void *argument)
@@ -47,7 +47,7 @@ static void *array(int64_t count, size_t bytes)
 	return made;
 }
 
-/* Tasks that have not come to where they wait. */
+/* Tasks that have not reached the point where they wait. */
 static weft_group_t absent;
 
 static void await_arrivals(void)
@@ -55,7 +55,7 @@ static void await_arrivals(void)
 	weft_group_wait(&absent);
 }
 
-/* A task that calls arrive(). */
+/* Starts a task that calls arrive(). */
 static void start_absent(weft_scope_t *scope, weft_fn_t *fn, void *argument)
 {
 	weft_group_add(&absent, 1);
@@ -116,7 +116,7 @@ static void *yields(void *unused)
 	return unused;
 }
 
-/* What a scheduler cannot do without: a resume and a yield, in turn among ten coroutines. */
+/* The minimum of a scheduler: a resume and a yield, in turn among ten coroutines. */
 static void bare(struct run *r)
 {
 	weft_coro_t *ten[10];
@@ -219,7 +219,7 @@ enum { RING = 503 };
 
 struct ring {
 	weft_chan_t *at[RING];
-	int64_t last; /* the task that got the token at 0, counted from 1 */
+	int64_t last; /* the task that received the token at 0, counted from 1 */
 };
 
 struct member {
@@ -345,7 +345,7 @@ static void chain(struct run *r)
 	r->ops = (uint64_t)r->n;
 }
 
-/* ---- what the effect costs -------------------------------------------------------------------------------------- */
+/* ---- the cost of the effect ------------------------------------------------------------------------------------- */
 
 static void over(weft_waiter_t *w)
 {
@@ -416,7 +416,7 @@ static void skynet(struct run *r)
 
 /* ---- timers ----------------------------------------------------------------------------------------------------- */
 
-enum { NAPS = 16 }; /* so many that the start of each, which is in it, counts little */
+enum { NAPS = 16 }; /* so many that the start of each task, which is included, counts little */
 
 struct sleepers {
 	weft_event_t begin, end;
@@ -430,7 +430,7 @@ struct sleeper {
 	uint32_t index;
 };
 
-/* A share of `longest`, evenly spread, the same in each program: Knuth's multiplier. */
+/* A pseudo-random share of `longest`, evenly distributed, the same in each program: Knuth's multiplier. */
 static uint64_t drawn(uint32_t number, int64_t longest)
 {
 	return (uint64_t)(number * 2654435761U) * (uint64_t)longest >> 32;
@@ -452,7 +452,7 @@ static void *naps(void *argument)
 	return s;
 }
 
-/* Neither the tasks' beginnings nor their ends are timed. */
+/* The starts and the ends of the tasks are not timed. */
 static void timers_fire(struct run *r)
 {
 	struct sleeper *sleepers = array(r->n, sizeof(*sleepers));
@@ -527,9 +527,9 @@ static void timers_cancel(struct run *r)
 	r->ops = 2 * (uint64_t)r->n;
 }
 
-/* ---- a task that computes for long ------------------------------------------------------------------------------ */
+/* ---- a task with a long computation ----------------------------------------------------------------------------- */
 
-/* Naps of 10 ms in the mean: a tenth of what one worker can do, for all contenders. */
+/* Naps of 10 ms on average: a tenth of the capacity of one worker, for all contenders. */
 enum { LATEST = 1000000, NAPPERS = 1000, NAP = 10 * LAB_MS };
 
 struct lateness {
@@ -561,7 +561,7 @@ static void *notes_lateness(void *argument)
 	return n;
 }
 
-/* The time in µs that all but one in a thousand naps kept to. */
+/* Returns the lateness in µs that all naps except one in a thousand keep to. */
 static int64_t quantile(const struct lateness *l)
 {
 	uint64_t all = 0, seen = 0;
@@ -602,14 +602,14 @@ static void long_task(struct run *r)
 	snprintf(r->more, sizeof(r->more), ", \"late\": %.6f", (double)quantile(&lateness) * 1e-6);
 }
 
-/* ---- doing nothing ---------------------------------------------------------------------------------------------- */
+/* ---- an idle runtime -------------------------------------------------------------------------------------------- */
 
 struct quiet {
 	weft_event_t event;
 	struct run *run;
 };
 
-/* Of the process, but for the calling thread. */
+/* Usage of the process, without the calling thread. */
 struct usage {
 	int64_t cpu, switches;
 };
@@ -633,14 +633,14 @@ static void pause_thread(int64_t ms)
 	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * LAB_MS}, NULL);
 }
 
-/* Whole microseconds and switches, per second: reading both clocks takes a part of one. */
+/* Reports whole microseconds and switches per second, because reading both clocks takes a part of one. */
 static void *watches(void *argument)
 {
 	struct quiet *q = argument;
 	struct run *r = q->run;
 	struct usage before, after;
 
-	pause_thread(100); /* until the workers have gone to sleep */
+	pause_thread(100); /* until the workers sleep */
 	before = usage();
 	pause_thread(r->ms);
 	after = usage();
@@ -704,7 +704,7 @@ static void memory(struct run *r)
 
 /* ----------------------------------------------------------------------------------------------------------------- */
 
-/* `whole`: all of it is timed; others say themselves what is. */
+/* `whole`: the whole case is timed; other cases start and stop the clock themselves. */
 static const struct {
 	const char *name;
 	void (*run)(struct run *r);

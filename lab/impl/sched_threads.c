@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Tasks as plain threads of the system: what sched.c does, by pthread_create, sched_yield, a mutex and conditions.
+ * Tasks as plain threads of the system: the cases of sched.c, by pthread_create, sched_yield, a mutex and conditions.
  *
  *   ./program case=NAME n=COUNT share=S
  *
  *   ./program case=memory mb=BUDGET
  *
- * Only a share of the operations is done, one in S, because each takes microseconds; the answer is that of all.
+ * Only a share of the operations, one in S, is done, because each takes microseconds; the answer is that of all
+ * operations.
  */
 #define _GNU_SOURCE
 #include "lab.h"
@@ -85,9 +86,9 @@ static void yield(struct run *r)
 	r->result = (int64_t)r->ops * r->share;
 }
 
-/* ---- handing an item over --------------------------------------------------------------------------------------- */
+/* ---- passing an item -------------------------------------------------------------------------------------------- */
 
-/* Without room: a sender goes on when its item has been taken. */
+/* A channel without room: a sender continues when its item has been received. */
 struct rendezvous {
 	pthread_mutex_t mutex;
 	pthread_cond_t sent, taken;
@@ -139,7 +140,7 @@ static void *echoes(void *argument)
 	return p;
 }
 
-/* An item stands for a share of them: it is their sum. */
+/* One item stands for a share of the items: it is their sum. */
 static void hop(struct run *r)
 {
 	struct pair p = {RENDEZVOUS, RENDEZVOUS};
@@ -193,7 +194,7 @@ static void *after(void *before)
 	return NULL;
 }
 
-/* Each waits for the one before it. A share of them, a hundred alive at a time. */
+/* Each thread waits for the thread before it. Runs a share of them, with a hundred alive at a time. */
 static void chain(struct run *r)
 {
 	enum { ALIVE = 100 };
@@ -216,7 +217,7 @@ static struct spawner {
 	sem_t end;
 } spawner;
 
-/* Each waits for the one before it, and then spawns the next. */
+/* Each thread waits for the thread before it, and then spawns the next. */
 static void *spawns_next(void *which)
 {
 	intptr_t i = (intptr_t)which;
@@ -298,8 +299,8 @@ static uint64_t kernel_stacks(void)
 	return lab_process_bytes("meminfo", "KernelStack:");
 }
 
-/* Threads that wait, until their memory is as much as the budget, or the system makes no more. Their stacks in the
- * kernel count, too. */
+/* Creates threads that wait, until their memory reaches the budget, or the system refuses more. Their kernel stacks
+ * count, too. */
 static int memory(uint64_t budget)
 {
 	uint64_t resident = lab_resident(), tables = lab_page_tables(), stacks = kernel_stacks(), more = 0;

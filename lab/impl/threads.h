@@ -16,13 +16,13 @@
 
 enum { LAB_MOST_THREADS = 1024 };
 
-/* A heap frame's block takes so many times the bytes of the smallest contiguous frame. */
+/* A heap frame's block takes this many times the bytes of the smallest contiguous frame. */
 enum { LAB_HEAP_FACTOR = 384 / 16 };
 
 /*
- * Touch as much memory as the stacks will take, and give it back. In a virtual machine the host provides a page when
- * the guest first touches it, at up to two seconds per GB, and takes back the pages that the guest leaves free. That is
- * a property of the machine, not of the policy, and the clock must not count it. The guest's own page faults count.
+ * Touches as much memory as the stacks will use, and frees it. In a virtual machine the host provides a page when the
+ * guest first touches it, at up to two seconds per GB, and reclaims the pages that the guest leaves free. This cost is
+ * a property of the machine, not of the policy, so the clock must not count it. The guest's own page faults count.
  */
 static inline void lab_back_memory(size_t bytes)
 {
@@ -42,7 +42,7 @@ static inline void lab_back_memory(size_t bytes)
 	munmap(start, bytes);
 }
 
-/* What a thread works on; the first member of a program's own. */
+/* The base of a thread's job; it is the first member of a program's own type. */
 struct lab_thread {
 	pthread_t thread;
 };
@@ -74,7 +74,8 @@ static inline void lab_thread_weft(struct lab_thread *t, size_t stack, void *(*w
 		lab_die("weft_thread_create");
 }
 
-/* Start `count` threads and wait for all, timed. `jobs`: an array of things of `size` bytes, a lab_thread first. */
+/* Starts `count` threads and waits for all, timed. `jobs`: an array of objects of `size` bytes that begin with a
+ * lab_thread. */
 static inline void lab_threads_run(void *jobs, size_t size, int64_t count, size_t stack, bool plain,
 				   void *(*work)(void *))
 {
@@ -95,7 +96,7 @@ static inline void lab_threads_run(void *jobs, size_t size, int64_t count, size_
 	lab_stop();
 }
 
-/* As lab_report, and how often stacks of the policy in force grew meanwhile. */
+/* Like lab_report, and reports how often stacks of the policy in force grew meanwhile. */
 static inline int lab_report_growth(uint64_t ops, int64_t result)
 {
 	weft_stack_stats_t stats = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * throw: `n` times, a handler is installed, a recursion goes `frames` deep, and leaves it by an exception.
+ * throw: `n` times, a handler is installed, a recursion goes `frames` deep and is left by an exception.
  *
  *   by=exception  an exception effect; the coroutine that the recursion runs in is reset for the next time
- *   by=create     the same with a coroutine made each time
+ *   by=create     like exception, with a new coroutine each time
  *   by=abort      a handler with an abort clause is run each time
  *   by=longjmp    plain C: setjmp and longjmp
  */
@@ -16,7 +16,7 @@ WEFT_EXCEPTION(fail, int64_t, code);
 static sigjmp_buf target;
 static int64_t failed;
 
-/* How the innermost frame leaves. */
+/* The way in which the innermost frame leaves the recursion. */
 static void (*leave)(int64_t code);
 
 static LAB_NOINLINE int64_t descend(int64_t frames)

@@ -12,7 +12,7 @@ struct tree {
 	const struct tree *left, *right;
 };
 
-/* NULL is a leaf. The nodes are left to the process's end. */
+/* NULL is a leaf. The nodes are freed only by the end of the process. */
 static inline const struct tree *tree_make(int64_t height)
 {
 	struct tree *nodes = (struct tree *)malloc((size_t)(height + 1) * sizeof(*nodes));

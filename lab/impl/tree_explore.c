@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * B5 tree_explore: walk from the root of a tree to a leaf, asking choose() at each node; the handler resumes each
- * choice twice, so that all paths are taken, left first. A variable outside is changed on the way down; the result is
+ * choice twice, so that all paths are taken, left first. A global variable is changed on the way down; the result is
  * computed on the way back. The largest result of all paths starts the next of ten runs. Needs the policy "copy".
  */
 #include "lab.h"
@@ -36,11 +36,11 @@ static void *body(void *tree)
 	return (void *)(intptr_t)explore(tree);
 }
 
-/* The largest result of all paths. */
+/* Returns the largest result of all paths. */
 static int64_t paths(weft_coro_t *k)
 {
 	weft_request_t r = weft_resume(k, NULL, weft_handles(choose)), chosen = r;
-	void *payloads[DEEPEST]; /* of choices whose other way is left to go */
+	void *payloads[DEEPEST]; /* choices whose second branch remains */
 	int depth = 0;
 	int64_t largest = 0;
 
@@ -49,7 +49,7 @@ static int64_t paths(weft_coro_t *k)
 			choices++;
 			if (weft_checkpoint(k))
 				lab_die("weft_checkpoint");
-			weft_reply(choose, r, true); /* k lies where the request points */
+			weft_reply(choose, r, true); /* the request points into k's stack, which is in place */
 			payloads[depth++] = r.payload;
 		} else {
 			if ((intptr_t)r.payload > largest)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * B5 tree_explore without effects. What happens after a choice is the rest of a path, the way back included, and has to
- * be done once for each choice: the recursion carries the values that the way back needs.
+ * B5 tree_explore without effects. The continuation of a choice is the rest of a path, including the way back, and must
+ * run once for each branch: the recursion carries the values that the way back needs.
  */
 #include "lab.h"
 #include "tree.h"
@@ -16,7 +16,7 @@ static int64_t operator(int64_t x, int64_t y)
 	return llabs(x - 503 * y + 37) % 1009;
 }
 
-/* A leaf: the way back, through the nodes that led here. */
+/* At a leaf: computes the way back through the path's nodes. */
 static int64_t finish(const int64_t *values, int depth)
 {
 	int64_t result = state;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * B5 triples: which three different numbers from 1 to n have the sum n? A number is chosen by flip(), performed once
- * for each that could be taken; the handler resumes each flip with both outcomes, and goes back from who performs
- * fail(). Needs the policy "copy".
+ * B5 triples: find three different numbers from 1 to n whose sum is n. A number is chosen by flip(), performed once for
+ * each candidate; the handler resumes each flip with both outcomes, and backtracks at fail(). Needs the policy "copy".
  */
 #include "lab.h"
 #include <weft/weft.h>
@@ -13,7 +12,7 @@ WEFT_FAMILY(search, (bool, flip), (void, fail));
 
 static uint64_t flips;
 
-/* Inlined: it returns more often than it is called, which processors do not foresee. */
+/* Inlined, because it returns more often than it is called, and processors mispredict such returns. */
 static inline __attribute__((always_inline)) int64_t choice(int64_t most)
 {
 	for (; most >= 1; most--)
@@ -32,11 +31,11 @@ static void *triple(void *n)
 	return (void *)(intptr_t)((53 * i + 2809 * j + 148877 * k) % MODULUS);
 }
 
-/* The results of all outcomes, one after the other. */
+/* Returns the results of all outcomes, in sequence. */
 static int64_t outcomes(weft_coro_t *k)
 {
 	weft_request_t r = weft_resume(k, NULL, weft_handles(search)), flipped = r;
-	void *payloads[DEEPEST]; /* of flips whose other outcome is left to try */
+	void *payloads[DEEPEST]; /* flips whose second outcome remains */
 	int depth = 0;
 	int64_t sum = 0;
 
@@ -45,7 +44,7 @@ static int64_t outcomes(weft_coro_t *k)
 			flips++;
 			if (weft_checkpoint(k))
 				lab_die("weft_checkpoint");
-			weft_reply(flip, r, true); /* k lies where the request points */
+			weft_reply(flip, r, true); /* the request points into k's stack, in place */
 			payloads[depth++] = r.payload;
 		} else {
 			if (weft_returned(r))

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * B5 triples without effects: backtracking by hand. A flip is a point on a stack of those whose other outcome is left
- * to try, with all that the search knew there; a failure goes back to the newest.
+ * B5 triples without effects: backtracking by hand. Each flip pushes a point, with the whole state of the search, on a
+ * stack of flips whose second outcome remains; a failure returns to the newest point.
  */
 #include "lab.h"
 
 enum { MODULUS = 1000000007, NUMBERS = 3, DEEPEST = 1024 };
 
 struct point {
-	int taken; /* how many of the numbers are chosen */
+	int taken; /* number of chosen numbers */
 	int64_t number[NUMBERS];
-	int64_t most; /* that the next one can be */
+	int64_t most; /* upper bound of the next number */
 };
 
 static struct point points[DEEPEST];
@@ -31,7 +31,7 @@ static int64_t triples(int64_t n)
 	for (;;) {
 		if (now.most >= 1) {
 			flips++;
-			*top = now; /* left to try: without this number */
+			*top = now; /* remains to be tried: without this number */
 			top++->most--;
 			now.number[now.taken++] = now.most--;
 			if (now.taken < NUMBERS)

@@ -350,7 +350,8 @@ int64_t c3(int64_t n)
 						yield(i);
 			}));
 		}
-		/* Destruction unwinds each fiber by an exception: the user of a filter goes before its source. */
+		/* Destruction unwinds each fiber by an exception: a filter's user is destroyed before the filter's
+		 * source. */
 		while (!chain.empty())
 			chain.pop_back();
 	}
@@ -412,7 +413,7 @@ int memory(int64_t n)
 	lab_stop();
 	lab_report_memory(static_cast<uint64_t>(n), resident, tables, started);
 	fflush(stdout);
-	_Exit(0); /* unwinding them all is not the experiment */
+	_Exit(0); /* unwinding all fibers is not the experiment */
 }
 
 const peer_case cases[] = {

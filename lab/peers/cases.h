@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the C++ peers share: case=NAME chooses a program, and its name says how many operations it does. */
+/* Code shared by the C++ peers: case=NAME chooses a program, and its name determines its number of operations. */
 #ifndef LAB_PEERS_CASES_H
 #define LAB_PEERS_CASES_H
 
@@ -23,7 +23,7 @@ inline uint64_t peer_operations(const char *name, int64_t n)
 	return static_cast<uint64_t>(n);
 }
 
-/* The cases of the list, and three that take or report more: c1(n, laps), c10m(n, live), memory(n). */
+/* Runs a case of the list, or one of three cases that take or report more: c1(n, laps), c10m(n, live), memory(n). */
 template <size_t N, class C1, class C10M, class Memory>
 int peer_main(int argc, char **argv, const peer_case (&cases)[N], C1 c1, C10M c10m, Memory memory)
 {

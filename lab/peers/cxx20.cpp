@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * cxx20: the lab's programs on C++20's stackless coroutines, with the generator that the library lacks until C++23:
- * `co_yield value` and `co_yield` of another generator, which then yields in place of its caller. Resuming goes
- * straight to the innermost generator, whatever the depth.
+ * `co_yield value` and `co_yield` of another generator, which then yields in place of its caller. A resume goes
+ * directly to the innermost generator, at any depth.
  */
 #include "../impl/lab.h"
 #include "../impl/tree.h"
@@ -24,8 +24,8 @@ class generator
 	using handle = std::coroutine_handle<promise_type>;
 
 	struct promise_type {
-		promise_type *root = this; /* who the consumer holds */
-		handle leaf, parent;	   /* root: who runs next; others: who waits for them */
+		promise_type *root = this; /* the generator that the consumer holds */
+		handle leaf, parent;	   /* root: `leaf` runs next; others: `parent` waits */
 		int64_t value = 0;
 
 		struct end {
@@ -151,7 +151,7 @@ int64_t resume_yield(int64_t n)
 	int64_t in = 1, out = 0;
 	generator g = adder(in);
 
-	/* The compiler must not see that the coroutine is only ever used here: it would inline it away. */
+	/* The compiler must not see that the coroutine is used only here, because it would inline it. */
 	auto *p = &g;
 	LAB_HIDE(p);
 	lab_start();
@@ -440,7 +440,7 @@ int64_t c3(int64_t n)
 
 /* ---- many -------------------------------------------------------------------------------------------------------- */
 
-/* What a stackful coroutine has on its stack, this one has in its frame. */
+/* The data that a stackful coroutine has on its stack is in this coroutine's frame. */
 generator toucher(int64_t &sum)
 {
 	char buffer[32 * 1024];

@@ -3,9 +3,9 @@
  * B4 prefetch on C++20's stackless coroutines, by hand.
  *
  *   by=loop   streams are coroutines with the search written into them, resumed round robin
- *   by=ring   the same, but each hands over to the next
- *   by=task   the search is a coroutine of its own, made for each search and awaited by its stream, as functions that
- *             suspend have to be there
+ *   by=ring   like loop, but each stream switches to the next stream
+ *   by=task   the search is a coroutine of its own, made for each search and awaited by its stream, which C++20 requires
+ *             of functions that suspend
  */
 #include "../impl/prefetch.h"
 
@@ -156,7 +156,7 @@ void ring()
 
 /* ---- a coroutine for each search ----------------------------------------------------------------------------- */
 
-/* Who awaits a search is continued by it; who resumes a stream continues the innermost. */
+/* A search continues its awaiter when it ends. A stream's resumer resumes the innermost coroutine. */
 struct search {
 	struct promise_type;
 	using handle = std::coroutine_handle<promise_type>;

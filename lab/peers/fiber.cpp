@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* fiber: the lab's programs of tasks on Boost.Fiber, with the scheduler that it starts with: one thread, in turns. */
+/* fiber: the lab's programs of tasks on Boost.Fiber, with its default scheduler: round robin on one thread. */
 #include "../impl/lab.h"
 
 #include <boost/fiber/all.hpp>
@@ -20,7 +20,7 @@ struct run {
 	int64_t result = 0, ops = 0;
 };
 
-/* Stacks of the default size would take more address space than a machine has for a million. */
+/* A million stacks of the default size would exceed a machine's address space. */
 fibers::pooled_fixedsize_stack stacks{16 * 1024};
 
 template <typename F> fibers::fiber start(F &&f, fibers::launch how = fibers::launch::post)
@@ -76,7 +76,7 @@ void hop(run &r)
 	r.ops = 2 * r.n;
 }
 
-/* A part runs at once, as far as it gets: then few live at a time. */
+/* A part runs immediately, as far as it can, so that few parts are alive at a time. */
 void skynet_part(int64_t first, int64_t count, int64_t &sum)
 {
 	if (count == 1) {
@@ -116,7 +116,7 @@ void mutex(run &r)
 
 constexpr uint32_t naps = 16;
 
-/* A share of `longest`, evenly spread, the same in each program: Knuth's multiplier. */
+/* A pseudo-random share of `longest`, evenly distributed, the same in each program: Knuth's multiplier. */
 std::chrono::nanoseconds drawn(uint32_t number, int64_t longest)
 {
 	return std::chrono::nanoseconds{static_cast<uint64_t>(number * 2654435761U) * longest >> 32};
@@ -171,7 +171,7 @@ void timers_cancel(run &r)
 	r.ops = 2 * r.n;
 }
 
-/* `whole`: all of it is timed; others say themselves what is. */
+/* `whole`: the whole case is timed; other cases start and stop the clock themselves. */
 const struct {
 	const char *name;
 	void (*body)(run &r);
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
 		if (c.whole)
 			lab_stop();
 		lab_report(r.ops, r.result);
-		/* Sleepers need not be woken for the end. */
+		/* At the end, sleepers need not be woken. */
 		fflush(stdout);
 		_Exit(0);
 	}

@@ -178,7 +178,7 @@ static void *walk_body(void *tree)
 	return NULL;
 }
 
-/* The consumer holds the generator and asks for one value after another. */
+/* The consumer holds the generator and requests one value at a time. */
 struct generator {
 	mpe_resume_t *k; /* NULL after the last value */
 	int64_t value;
@@ -344,8 +344,8 @@ static bool prime(int64_t e)
 }
 
 /*
- * `p` is the handler's state, a prime. The kind is SCOPED_ONCE: a TAIL operation that performs its own effect would
- * be its own handler.
+ * `p` is the handler's state, a prime. The kind is SCOPED_ONCE, because a TAIL operation that performs its own effect
+ * would be its own handler.
  */
 static void *on_prime(mpe_resume_t *r, void *p, void *e)
 {

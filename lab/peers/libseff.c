@@ -189,7 +189,7 @@ static void *walk_body(void *tree)
 	return NULL;
 }
 
-/* The consumer holds the generator and asks for one value after another. */
+/* The consumer holds the generator and requests one value at a time. */
 static bool next(seff_coroutine_t *k, int64_t *value)
 {
 	seff_request_t r = seff_resume(k, NULL, HANDLES(emit));

@@ -33,7 +33,7 @@ static const char configuration[] = "daemon off;\n"
 				    "  }\n"
 				    "}\n";
 
-/* `how`: words behind the listener's address. */
+/* `how`: words that follow the listener's address. */
 static void write_configuration(const char *folder, int port, const char *how, bool secure)
 {
 	char path[64];
@@ -46,7 +46,7 @@ static void write_configuration(const char *folder, int port, const char *how, b
 		path);
 }
 
-/* The end of the pipe `alive` is reached when the load generator, which holds its other end, has ended. */
+/* The pipe `alive` reaches its end when the load generator, which holds its other end, has ended. */
 static void stop_afterwards(int alive, const char *folder)
 {
 	pid_t server = getppid();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * seff_http: the frame in which libseff's own HTTP server, bench/http_server_bench/libscheff.c, takes part in
- * experiment B3, for ./weft lab --peer libseff=DIR --peer picohttpparser=DIR. It is compiled as it is, with its main
- * renamed to seff_main, and answers with the body of the experiment. It listens itself, so the load generator waits
- * until it does.
+ * seff_http: the main function around libseff's own HTTP server, bench/http_server_bench/libscheff.c, takes part in
+ * experiment B3, for ./weft lab --peer libseff=DIR --peer picohttpparser=DIR. It is compiled unchanged, except that its
+ * main is renamed to seff_main, and answers with the body of the experiment. It listens itself, so the load generator
+ * waits until it does.
  */
 #define _GNU_SOURCE
 #include "io_server.h"
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 	RESPONSE_TEXT = http_body;
 	start_load(argc, argv, port);
 	snprintf(number, sizeof(number), "%d", port);
-	if (!freopen("/dev/null", "w", stdout)) /* it says where it listens */
+	if (!freopen("/dev/null", "w", stdout)) /* it prints its address */
 		lab_die("/dev/null");
 	return seff_main(3, its);
 }

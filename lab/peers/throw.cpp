@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* throw in C++: `n` times, a recursion `frames` deep leaves by throw, and is caught at its outermost call. */
+/* throw in C++: `n` times, a recursion `frames` deep is left by throw, and the exception is caught at its outermost
+ * call. */
 #include "../impl/lab.h"
 
 namespace
