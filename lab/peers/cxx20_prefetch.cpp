@@ -4,8 +4,8 @@
  *
  *   by=loop   streams are coroutines with the search written into them, resumed round robin
  *   by=ring   like loop, but each stream switches to the next stream
- *   by=task   the search is a coroutine of its own, made for each search and awaited by its stream, which C++20 requires
- *             of functions that suspend
+ *   by=task   the search is a coroutine of its own, made for each search and awaited by its stream: in C++20 each
+ *             function that suspends is a coroutine
  */
 #include "../impl/prefetch.h"
 

@@ -136,7 +136,8 @@ static void pointers(void)
 	CHECK(through_table(&o, 3) == -8);
 }
 
-/* In every register that compilers may have it in; without optimization they use them for this and that meanwhile. */
+/* In every register that compilers may use for it; without optimization they use these registers for other values
+ * meanwhile. */
 #ifdef __OPTIMIZE__
 #define IN(reg) __asm__(reg)
 #else
@@ -171,7 +172,7 @@ static void call_in_every_way(long (*f)(long), long (*minus)(long))
 	CHECK(through_rsi(f, 10) == minus(10) + 1);
 }
 
-/* Code that somebody generated: at the start of its memory, at the end of it, and between. */
+/* Generated code: at the start of its memory, at the end of it, and in between. */
 static void generated_code(void)
 {
 	static const unsigned char code[] = {0x48, 0x89, 0xf8, 0x48, 0xf7, 0xd8, 0xc3}; /* return -x */

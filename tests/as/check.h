@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For the programs of this directory: instrumented, self-checking; any run time may call `checks`. */
+/* For the programs of this directory, which are instrumented and self-checking: a run time calls `checks`. */
 #ifndef TESTS_AS_CHECK_H
 #define TESTS_AS_CHECK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What both units of cxx.cc have: the linker takes one of each, perhaps the one that is not instrumented. */
+/* Inline code of both units of cxx.cc: the linker keeps one copy of each function, possibly the uninstrumented copy. */
 #ifndef TESTS_AS_CXX_H
 #define TESTS_AS_CXX_H
 

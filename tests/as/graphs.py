@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Random programs, instrumented: graphs.py WEFT_AS WAY COMPILER [-O1] OBJECT…
 
-WAY: segmented, lookahead, or whole, look-ahead over all files of a program at once. Eight programs, from the seed in WEFT_SEED (100),
-at every level and with several bounds; with a level, at that one and with the largest bound. The objects are linked to each.
+WAY: segmented, lookahead, or whole, look-ahead over all files of a program at once. Eight programs, from the seed in WEFT_SEED
+(100), at every level and with several bounds; with a level, at that level and with the largest bound. The objects are linked to
+each program.
 
 Functions of random frame sizes, arguments (on the stack too), linkage and shapes call each other at random: directly, through
-pointers, as tail calls, recursively, and functions of outside.c. Each touches both ends of its frame and checks
-what it finds there when its calls are done. The result must be the same each time.
+pointers, as tail calls, recursively, and functions of outside.c. Each writes to both ends of its frame and checks the values when
+its calls have returned. The result must be the same each time.
 """
 import os
 import pathlib

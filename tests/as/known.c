@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * How much stack the functions of tools/as/known.def need: each is called, with arguments that suit it, on a stack
- * painted beforehand. Small ones may use 192 bytes, the others 2048. With an argument: as if the limits were that
- * many bytes.
+ * painted beforehand. Small functions may use 192 bytes, other functions 2048. With an argument: as if this number were
+ * the limits.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -41,7 +41,7 @@ struct arguments {
 
 #define P(x) (long)(x)
 
-/* Those for which (text, other, size, size) would not do. */
+/* Functions for which (text, other, size, size) are unsuitable arguments. */
 static const struct arguments special[] = {
     {"isalnum", {'a'}},
     {"isalpha", {'a'}},
@@ -97,7 +97,7 @@ static const struct arguments special[] = {
     {"abs", {-5}},
 };
 
-/* Not called here: they do not come back, or only the library has them. */
+/* Not called here: they do not return, or only the library has them. */
 static const char *const left_out[] = {"longjmp", "_longjmp", "siglongjmp"};
 
 static void restore_texts(void)
@@ -156,7 +156,7 @@ static void measure(const char *name, size_t limit)
 			return;
 	if (!fn)
 		return;
-	/* The first time it may have to find something out. */
+	/* The first call may have to initialize something. */
 	on_stack(fn, stack + STACK - 64, integers_for(name), inputs[0]);
 	for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
 		size_t n = used(fn, integers_for(name), inputs[i]);
@@ -204,7 +204,7 @@ static void use_mutex(pthread_mutex_t *lock, size_t limit)
 	pthread_join(other, NULL);
 }
 
-/* Of every kind: four types, three protocols, robust, shared. */
+/* Mutexes of every kind: four types, three protocols, robust, shared. */
 static void use_mutexes(size_t limit)
 {
 	for (int kind = 0; kind < 48; kind++) {
@@ -220,7 +220,7 @@ static void use_mutexes(size_t limit)
 			continue;
 		if (kind / 4 % 3 != PTHREAD_PRIO_PROTECT)
 			use_mutex(&lock, limit);
-		/* Callers know by this bit which ones they must not lock where they stand. */
+		/* By this bit callers know which mutexes they must not lock on their own stack. */
 		else if (!(((char *)&lock)[16] & 0x40))
 			judge("pthread_mutex_lock, with a priority ceiling,", limit + 1, limit);
 	}

@@ -31,7 +31,7 @@ NOINLINE __attribute__((weak)) int names_weak(int x)
 	return names_global(x) - 1;
 }
 
-/* names2.c has another one, which is not weak. */
+/* names2.c has a definition that is not weak. */
 NOINLINE __attribute__((weak)) int names_overridden(int x)
 {
 	return x;
@@ -50,7 +50,7 @@ static int chosen(int x)
 	return x + a[0];
 }
 
-/* Runs before anything is relocated. */
+/* Runs before any relocation. */
 __attribute__((used)) static int (*choose(void))(int)
 {
 	return chosen;

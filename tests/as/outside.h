@@ -20,7 +20,7 @@ struct odd {
 
 typedef float vec4 __attribute__((vector_size(16)));
 
-/* What is above the last argument is rubbish when nobody has passed it. */
+/* The memory above the last argument is garbage unless it was passed. */
 long out_sum(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j);
 long out_seven(int a, int b, int c, int d, int e, int f, int g);
 struct big out_big(struct big b, int add);

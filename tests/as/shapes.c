@@ -144,7 +144,7 @@ struct node {
 	long value;
 };
 
-/* The address of a variable that goes down in a loop is no copy of the stack pointer, and has no end. */
+/* The address of a variable that decreases in a loop is no copy of the stack pointer, and has no end. */
 NOINLINE static long downwards(void)
 {
 	char text[] = "0123456789";
@@ -156,7 +156,7 @@ NOINLINE static long downwards(void)
 	return at - text + (text[3] == 'x');
 }
 
-/* Of a size that the compiler knows: it moves the stack pointer by a constant, in a loop. */
+/* The compiler knows the size: it moves the stack pointer by a constant, in a loop. */
 NOINLINE static long allocated_list(int n)
 {
 	struct node *list = NULL;
@@ -186,7 +186,7 @@ NOINLINE static long allocated_kilobytes(int n)
 	return sum;
 }
 
-/* At the end of the array's scope the stack pointer is what it was; arguments that were pushed go that way, too. */
+/* At the end of the array's scope the stack pointer is restored; pushed arguments are removed in the same way. */
 NOINLINE static long scopes(int n)
 {
 	long sum = 0;
@@ -200,7 +200,7 @@ NOINLINE static long scopes(int n)
 	return sum + out_sum(0, 0, 0, 0, 0, 0, 0, 0, n, 1);
 }
 
-/* The copy of the stack pointer is in memory, the frame's own alignment is not its caller's. */
+/* The copy of the stack pointer is in memory; the frame's alignment differs from its caller's. */
 NOINLINE static long aligned_scopes(int n, const long x[8])
 {
 	_Alignas(64) char kept[64];
@@ -319,7 +319,7 @@ NOINLINE static int jumps(void)
 	return count + (int)recursive(100);
 }
 
-/* The child's call of exec never comes back, and the parent has the child's state. */
+/* The child's call of exec never returns, and the parent has the child's state. */
 NOINLINE static int vforks(void)
 {
 	int status = -1;

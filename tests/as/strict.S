@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A run time that forgives nothing, for the tests of weft-as. With strict_limit = 0 nothing ever splits. With a
- * limit above all addresses every check fires: __morestack gives the function exactly the bytes it asks for, the
- * arguments it names, and what the slack leaves after a check by bare rsp; a function that touches more destroys a
- * pattern, and is told. weft__ext gives the callee exactly the arguments that were counted, and rubbish above
- * them.
+ * A strict run time, for the tests of weft-as. With strict_limit = 0 nothing ever splits. With a limit above all
+ * addresses every check fires: __morestack gives the function exactly the bytes that it requests, the arguments that it
+ * names, and the rest of the slack after a check by bare rsp; a function that touches more destroys a pattern, which is
+ * reported. weft__ext gives the callee exactly the arguments that were counted, and garbage above them.
  *
  * One thread, no exceptions while strict.
  */
 #define LIMIT %fs:0x70
-#define SLACK 208 /* what is left of the least slack, 272, after a check by bare rsp */
+#define SLACK 208 /* remainder of the least slack, 272, after a check by bare rsp */
 #define PATTERN 256
 #define RUBBISH 512
 #define WORD $0x5ca1ab1e
@@ -173,7 +172,7 @@ weft__ext:
 	movq	%rax, %rdi
 	movq	%r10, %rcx
 	rep movsb
-	/* Between the arguments and the rubbish: rubbish too. */
+	/* Between the arguments and the garbage: also garbage. */
 4:	cmpq	-56(%rbp), %rdi
 	jae	5f
 	movb	$0xdb, (%rdi)

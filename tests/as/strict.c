@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The rest of the strict run time, and main: runs `checks` where nothing splits, then where everything does. */
+/* The rest of the strict run time, and main: runs `checks` once without splits, then with a split at every check. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -56,7 +56,7 @@ static uint64_t region(void)
 	return (uint64_t)at + ARENA - 4096;
 }
 
-/* Calls it as instrumented code would: with the limit set, on a block of its own. */
+/* Calls `checks` like instrumented code: with the limit set, on a block of its own. */
 static int run(uint64_t limit)
 {
 	int failures;

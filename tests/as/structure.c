@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For written.py: four functions, of which three need a check by look-ahead. */
+/* For written.py: four functions, three of which need a check by look-ahead. */
 int puts(const char *text);
 
 __attribute__((noinline)) static int leaf(int x)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# weft-as: programs instrumented in every way, on a run time that gives each function exactly what it asks for (strict.c); random call
-# graphs; what weft-as refuses and what it leaves alone; the structure of what it writes; the table of functions.
+# weft-as: programs instrumented in every way, on a run time that gives each function exactly the stack that it requests
+# (strict.c); random call graphs; input that weft-as refuses or passes on unchanged; the structure of its output; the
+# table of functions.
 weft_part(as tools)
 
-# As a compiler finds it: a directory for each policy with an assembler in it. Its path has a space.
+# In the form that a compiler finds: a directory for each policy with an assembler in it. Its path contains a space.
 file(GLOB assembler_sources CONFIGURE_DEPENDS ${weft_root}/tools/as/*.c)
 set(checked -D_GNU_SOURCE -O1 -fsanitize=undefined -fno-sanitize-recover -Werror ${weft_strict})
 weft_program(weft-as gcc BARE SOURCES ${assembler_sources} FLAGS ${checked})
@@ -22,13 +23,13 @@ foreach(assembler IN LISTS assemblers)
 		VERBATIM)
 endforeach()
 
-# What is never instrumented.
+# Code that is never instrumented.
 weft_object(strict gcc strict.c -O1 -fPIC)
 weft_object(switch gcc strict.S -fPIC)
 weft_object(outside gcc outside.c -fPIC)
 set(plain ${strict} ${switch} ${outside})
 
-# What each program is compiled with: the name, words for the compiler, words for the linker.
+# The ways to compile each program: the name, words for the compiler, words for the linker.
 set(levels O0 O1 O2 O3 Os)
 set(models
     g
@@ -87,7 +88,7 @@ foreach(compiler IN LISTS weft_compilers)
 		set(instrument -w -fsplit-stack -dp -fno-ipa-ra -fno-stack-clash-protection)
 	endif()
 	foreach(kind segmented mmu lookahead)
-		# Once with nothing split, and where the run time can, once with everything.
+		# Runs once without splits, and, if the run time supports it, once with a split at every check.
 		set(word)
 		set(how ${levels} ${models})
 		if(kind STREQUAL mmu)
@@ -108,7 +109,7 @@ foreach(compiler IN LISTS weft_compilers)
 		endforeach()
 	endforeach()
 
-	# One unit is instrumented, the other not: the linker takes inline functions from either.
+	# One unit is instrumented, the second is not: the linker takes inline functions from either.
 	as_object(instrumented mmu ${compiler} cxx.cc -O2 -g0)
 	weft_object(not ${compiler} cxx2.cc -g0)
 	weft_program(mixed1 ${compiler} BARE OBJECTS ${instrumented} ${not} ${strict} ${switch} LINK -lstdc++)
@@ -126,7 +127,7 @@ foreach(compiler IN LISTS weft_compilers)
 endforeach()
 weft_test(passing COMMAND ${weft_tests}/as/written.py passing ${bin} NEEDS ${assemblers})
 
-# Functions that weft-as knows to need little: of libraries, and ours.
+# Functions that weft-as knows to need little stack: of libraries, and of Weft.
 weft_program(known gcc BARE SOURCES known.c FLAGS -O1 -Wall -Wextra -I${weft_root}/tools/as LINK -lm -Wl,--no-as-needed -l:libgcc_s.so.1)
 weft_test(known COMMAND @known.gcc)
 weft_test(canary.known COMMAND @known.gcc 60 FAILS SAYS "uses [0-9]+ bytes, more than 60")
@@ -138,7 +139,7 @@ foreach(source IN LISTS sources)
 endforeach()
 weft_test(own COMMAND ${weft_tests}/as/written.py own ${bin} ${own} NEEDS ${own})
 
-# A weft-as with a mistake is found out by some of eight programs.
+# Some of eight programs detect a mistake in weft-as.
 function(canary name way says)
 	weft_program(${name} gcc BARE SOURCES ${assembler_sources} FLAGS ${checked} -DWEFT_CANARY_${name})
 	weft_test(canary.${name}.${way} COMMAND ${weft_tests}/as/graphs.py @${name}.gcc ${way} gcc -O1 ${plain}

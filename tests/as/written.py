@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What weft-as writes, refuses and passes on: written.py WHAT BIN WORD…
+"""Checks the text that weft-as writes, refuses and passes on: written.py WHAT BIN WORD……
 
-BIN has weft-as, and `as` in directories that are called as its policies. WHAT and its words:
+BIN has weft-as, and `as` in directories named after its policies. WHAT and its words:
     structure COMPILER    how look-ahead places checks          markers COMPILER      before which functions a marker stands
     passing               what is passed on to an assembler     refused COMPILER      what refused/*.c must be refused for
     own OBJECT…           our functions that known.def says to be small; their .su files stand beside them
@@ -21,7 +21,7 @@ TOO_LARGE = 192 # bytes, for a function that known.def calls SMALL
 
 
 def run(*command, **more):
-    """The text that a command prints; it must end with 0."""
+    """Returns the output of a command, which must end with 0."""
     return subprocess.run([str(word) for word in command], check=True, text=True, stdout=subprocess.PIPE, timeout=60, **more).stdout
 
 
@@ -31,7 +31,7 @@ def flags(compiler):
 
 
 def instrumented(policy, compiler, source, *more):
-    """given.s, the compiler's; made.s, weft-as's; what weft-as explains."""
+    """Makes given.s, the compiler's; made.s, weft-as's; and weft-as's explanations."""
     run(compiler, *more, *flags(compiler), "-w", "-S", HERE / source, "-o", "given.s")
     run(BIN / "weft-as", policy, "given.s", "-o", "made.s", "--explain", "report")
     return pathlib.Path("report").read_text()
@@ -99,7 +99,7 @@ def structure(compiler):
 
 
 def markers(compiler):
-    """Functions that others can reach have the marker and are aligned; others have none."""
+    """Functions that other files can reach have the marker and are aligned; other functions have none."""
     instrumented("segmented", compiler, "markers.c", "-O1")
     run("as", "made.s", "-o", "made.o")
     run("gcc", "-nostdlib", "-shared", "-Wl,--unresolved-symbols=ignore-all", "made.o", "-o", "made.so")
@@ -115,7 +115,7 @@ def markers(compiler):
 
 
 def passing():
-    """The real assembler is a script that writes down its arguments, and what it is fed: its last one."""
+    """The real assembler is a script that records its arguments and its input, the last argument."""
     here = pathlib.Path.cwd()
     real = here / "real"
     real.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >"{here}/said"\nfor fed; do :; done\ncp "$fed" "{here}/fed"\n')
@@ -136,10 +136,10 @@ def passing():
     assert run(BIN / "segmented/as", "--version") == run("as", "--version")
     run(BIN / "segmented/as", hand, "-o", "hand.o")
     assert " T f" in run("nm", "hand.o")
-    # Ours are the first two of its name in PATH.
+    # Our assemblers are the first two of this name in PATH.
     run(BIN / "segmented/as", hand, "-o", "hand.o", env=dict(os.environ, PATH=f"{BIN / 'mmu'}:{BIN / 'segmented'}:{os.environ['PATH']}"))
 
-    # What a link step needs to look at the whole program: the options, the compiler's text.
+    # The data with which a link step examines the whole program: the options and the compiler's text.
     instrumented("lookahead", "gcc", "puts.c", "-O1")
     run(BIN / "lookahead/as", "--64", "-I", "a b", "--weft-bound=8192", "-o", "plain.o", "given.s")
     given = pathlib.Path("given.s").read_text()
@@ -158,7 +158,7 @@ def says(words, *command, **more):
 
 
 def refused(compiler):
-    """A file says for what: a line of the compiler, flags and words, for each way in which it is compiled."""
+    """A file lists its refusals: a line of the compiler, flags and words, for each way in which it is compiled."""
     name = "clang" if "clang" in compiler else "gcc"
     for file in sorted((HERE / "refused").glob("*.c")):
         for line, words in re.findall(rf"^/\* {name} (.*?): (.*) \*/$", file.read_text(), re.M):
@@ -177,7 +177,7 @@ def refused(compiler):
 
 
 def own(*objects):
-    """Each calls, but for tail calls, only functions that call nothing."""
+    """Each calls, except by tail calls, only functions that call nothing."""
     known = re.findall(r"^SMALL\((weft_.*)\)$", (HERE / "../../tools/as/known.def").read_text(), re.M)
     frames, calls = {}, {}
     for file in objects:

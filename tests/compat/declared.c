@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* An effect of seff.h with the number NUMBER; if UNKNOWN, a perform of another, which nobody declared. */
+/* An effect of seff.h with the number NUMBER; if UNKNOWN, a perform of an effect that is not declared. */
 #include "seff.h"
 
 DEFINE_EFFECT(known, NUMBER, void, { int x; });

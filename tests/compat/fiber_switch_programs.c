@@ -48,7 +48,7 @@ static void *spell(void *arg, fiber_t from)
 	abort();
 }
 
-/* ---- ten workers, round robin; the last one out goes back to the program ---- */
+/* ---- ten workers, round robin; the last worker returns to the program ---- */
 
 #define WORKERS 10
 
@@ -76,7 +76,7 @@ static void *round_robin(int argc, char **argv)
 	for (int i = 0; i < WORKERS; i++)
 		workers[i] = fiber_sized_alloc(512, increment);
 	fiber_switch(workers[0], NULL, &from);
-	assert(from == NULL); /* who came back has ended */
+	assert(from == NULL); /* the fiber that came back has ended */
 	for (int i = 0; i < WORKERS; i++) {
 		sum += results[i];
 		fiber_free(workers[i]);
@@ -84,7 +84,7 @@ static void *round_robin(int argc, char **argv)
 	return (void *)(intptr_t)sum;
 }
 
-/* ---- a walker over a tree, which does not keep the name of who asks ---- */
+/* ---- a walker over a tree, which does not keep the identity of its asker ---- */
 
 static bool walk_done;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Linked into a program, ends it with exit code 99 if at exit any coroutine lives that was not given back.
+ * Linked into a program, it ends the program with exit code 99 if any coroutine lives at exit.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Effects of both kinds: what a tail clause of weft/handler.h performs by seff.h goes to handlers outside its own. */
+/* Effects of both kinds: an effect that a tail clause of weft/handler.h performs by seff.h goes to handlers outside its
+ * own. */
 #include <stdio.h>
 #include <weft/weft.h>
 

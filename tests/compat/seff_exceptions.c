@@ -32,7 +32,7 @@ static void caught_again_and_again(void)
 	int caught = 0, total = 0;
 
 	for (int i = 0; i < 10000; i++) {
-		/* Never released in between: initialising anew gives back what it held. */
+		/* Never released in between: the new initialisation frees the old resources. */
 		seff_coroutine_init(&k, computation, (void *)(intptr_t)i);
 		seff_request_t request = seff_resume(&k, NULL, HANDLES(division_by_zero));
 		switch (request.effect) {
@@ -89,7 +89,7 @@ static void through_many(void)
 	printf("through many: %d\n", caught);
 }
 
-/* ---- rethrown by every one of fifty, which lie by value in an array ---- */
+/* ---- rethrown by each of fifty coroutines, which are values in an array ---- */
 
 #define MAX_DEPTH 50
 static seff_coroutine_t children[MAX_DEPTH];
@@ -131,7 +131,7 @@ static void rethrow(void)
 	printf("rethrown: %d\n", rethrown);
 }
 
-/* ---- the same array, thrown through without a stop, then used again while the outer one still exists ---- */
+/* ---- the same array, thrown through without a stop, then reused while the outer coroutine still exists ---- */
 
 static void *unstopped(void *arg)
 {
@@ -169,7 +169,7 @@ static void in_place_while_orphaned(void)
 	printf("in place: %d\n", ok);
 }
 
-/* ---- released by hand, before and after the one around them ---- */
+/* ---- released by hand, before and after the enclosing coroutine ---- */
 
 static void released_in_any_order(void)
 {

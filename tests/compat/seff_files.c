@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The other files that programs for libseff include: queues of tasks, which a simple array predicts, and from which
- * threads steal each element once; names of atomic operations, and the spin lock. C and C++.
+ * The other files that programs for libseff include: queues of tasks, compared with a simple array, from which threads
+ * steal each element exactly once; names of atomic operations, and the spin lock. C and C++.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static unsigned random_of(unsigned n)
 	return (state >> 16) % n;
 }
 
-/* The element at `at` of the array, which loses it. */
+/* Removes the element at `at` from the array, and returns it. */
 static queue_elt_t remove_at(queue_elt_t *all, int *count, int at)
 {
 	queue_elt_t element = all[at];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * How many bytes of stack each operation costs the function that uses it: of two recursions of which one could do the
- * operation, the frames are compared. And how much of its stack a coroutine has in use below the function while it is
- * suspended. C and C++.
+ * The bytes of stack that each operation costs the function that uses it: compares the frames of two recursions, one of
+ * which could do the operation. And the bytes of stack that a suspended coroutine uses below the function. C and C++.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@ DEFINE_EFFECT(defer, 0, void, {
 DEFINE_EFFECT(yield_int, 1, void, { int64_t value; });
 DEFINE_EFFECT(yield_str, 2, void, { char *elt; });
 
-/* ---- ten generators by value, each of another length, until all are finished ---- */
+/* ---- ten generators by value, each of a different length, until all are finished ---- */
 
 static void *count_to(void *arg)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Programs that are wrong, one for each argument: each must end with one line that says what is. C and C++. */
+/* Wrong programs, one for each argument: each must end with one line that names the mistake. C and C++. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Performs go where a search says, although searches are remembered: coroutines at random are made, resumed with other
- * sets than before, left suspended and resumed by others. Each perform is compared with a walk over what the program
- * itself knows of who resumed whom, with which set. C and C++.
+ * Performs agree with a search, although search results are cached: random coroutines are made, resumed with changing
+ * sets, left suspended and resumed by other coroutines. Each perform is compared with a walk over the program's own
+ * records of resumers and sets. C and C++.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@ enum { EFFECTS = 12, WAITING = 64, DEEPEST = 12, COROUTINES = 5000 };
 struct node {
 	seff_coroutine_t k;
 	effect_set set;	     /* of its last resume */
-	struct node *parent; /* who resumed it last; NULL: main */
+	struct node *parent; /* its last resumer; NULL: main */
 	struct node *inner;  /* while it waits: the node that performed */
 };
 
 static struct node *current, *waiting[WAITING];
-static const struct node *wanted; /* who should get what is being performed; NULL: the default handler */
+static const struct node *wanted; /* the node that should get the current perform; NULL: the default handler */
 static unsigned waits, made, performs;
 static bool winding_up;
 static uint64_t seed = 14;
@@ -63,7 +63,7 @@ static unsigned depth(void)
 	return depth;
 }
 
-/* Until it performs what is in the set, or returns. */
+/* Resumes until the node performs an effect of the set, or returns. */
 static void resume(struct node *n)
 {
 	struct node *self = current;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Sets: raw numbers, none and all, the highest bit, static initialisers, another set at each resume; which handler gets
- * what; ids as case labels; results of every kind. C and C++.
+ * Sets: raw numbers, none and all, the highest bit, static initialisers, a different set at each resume; the handler
+ * that gets each effect; ids as case labels; results of every kind. C and C++.
  */
 #include <stdio.h>
 
@@ -59,7 +59,7 @@ static void *performs_all(void *arg)
 	return arg;
 }
 
-/* Handles `set` only; the rest passes it by. */
+/* Handles `set` only; other effects pass it. */
 static void *handles_some(void *arg)
 {
 	effect_set set = *(effect_set *)arg;
@@ -111,7 +111,7 @@ static void nested(const char *title, effect_set inner)
 	seff_coroutine_delete(k);
 }
 
-/* Each resume names another set: sheep handlers. */
+/* Each resume names a different set: sheep handlers. */
 static void *asks_twice(void *arg)
 {
 	int a = PERFORM(first, 0, 0), b = PERFORM(first, 0, 0);

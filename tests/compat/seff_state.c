@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* State by two effects: found anew each time, found once, and under handlers that do not care. C and C++. */
+/* State by two effects: searched for each time, searched for once, and under unrelated handlers. C and C++. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -13,7 +13,7 @@ static const effect_set state_effects = HANDLES(get) | HANDLES(put);
 
 static void *searching(void *arg)
 {
-	/* As in libseff, which never says RUNNING. */
+	/* like libseff, which never reports RUNNING */
 	assert(seff_current_coroutine()->state == PAUSED);
 	for (int i = 0; i < 1000; i++)
 		PERFORM(put, PERFORM(get) + 1);

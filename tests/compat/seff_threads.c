@@ -46,7 +46,7 @@ static void *run_many(void *result)
 	return NULL;
 }
 
-/* What the recursion above computes. */
+/* Returns the result of the recursion above. */
 static int64_t expected(void)
 {
 	int64_t rest = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A default handler set in this file, C, is the one of the other, C++; and native effects of weft under ~0. */
+/* A default handler set in this C file is also the C++ file's; and native effects of weft under ~0. */
 #include <stdio.h>
 #include <weft/effect.h>
 
@@ -30,7 +30,7 @@ int main(void)
 	printf("returned %d\n", (int)(intptr_t)request.payload);
 	seff_coroutine_delete(k);
 
-	/* Both kinds of effect reach ~0; a set of numbers lets the native one pass. */
+	/* Both kinds of effect reach ~0; a set of numbers lets the native effect pass. */
 	k = seff_coroutine_new(mixes, NULL);
 	request = seff_resume(k, NULL, ~0);
 	assert(request.effect == EFF_ID(greet));

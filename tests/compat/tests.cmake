@@ -23,11 +23,11 @@ function(compat_as compiler standard)
 	endif()
 	foreach(source IN LISTS programs)
 		get_filename_component(name ${source} NAME_WE)
-		# Three declare effects of weft/effect.h, which asks for C++14.
+		# Three programs declare effects of weft/effect.h, which needs C++14.
 		if((standard STREQUAL "gnu++11" AND name MATCHES "two_files|clauses|frames") OR (name STREQUAL "seff_cxx" AND NOT language))
 			continue()
 		endif()
-		# Programs for seff.h resume coroutines at other depths than before, which copied frames cannot be.
+		# Programs for seff.h resume coroutines at changing depths, which copied frames do not support.
 		set(policies ${weft_policies})
 		if(name MATCHES "^fiber")
 			list(APPEND policies copy)
@@ -64,7 +64,7 @@ if(WEFT_CLANG)
 	compat_as(clang gnu++20 O0 O2 native)
 endif()
 
-# Other output, a coroutine that is not given back, a set that changes and empties no table are found.
+# Different output, a leaked coroutine, and a changed set that does not empty the table are detected.
 weft_test(canary.output COMMAND @seff_state.gnu11.O2.gcc.gcc PRINTS expected/seff_sets.txt FAILS SAYS "[-+][0-9]")
 weft_program(leaks gcc SOURCES seff_state.c leftovers.c FLAGS ${flags} -DWEFT_CANARY_not_given_back)
 weft_test(canary.leftovers COMMAND @leaks.gcc ENDS 99 SAYS "coroutines were not given back")
@@ -80,7 +80,7 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_test(yields.${compiler} COMMAND ${weft_tests}/compat/yields.py ${compile})
 	weft_test(canary.yields.${compiler} COMMAND ${weft_tests}/compat/yields.py ${compile} -DBY_FRAME FAILS SAYS "waits for the frame")
 
-	# What a compiler must refuse.
+	# Programs that a compiler must refuse.
 	set(compile ${compile} -fsyntax-only ${weft_tests}/compat/declared.c)
 	weft_test(declared.${compiler} COMMAND ${compile} -DNUMBER=63)
 	weft_test(declared.64.${compiler} COMMAND ${compile} -DNUMBER=64 FAILS SAYS "error: ")
@@ -105,7 +105,7 @@ weft_test(misuse.budget COMMAND @misuse.gcc overflow ON commit ENV WEFT_BUDGET=1
 	SAYS "^weft: a coroutine's stack cannot grow: the budget for stacks is spent[^\n]*$")
 weft_test(canary.misuse COMMAND @misuse.gcc nothing)
 
-# One effect is one effect, however it is linked: in ten files, two libraries and a plugin.
+# Declarations of one effect are one effect, however they are linked: in ten files, two libraries and a plugin.
 foreach(compiler IN LISTS weft_compilers)
 	set(part -O2 ${flags})
 	set(objects)
@@ -128,19 +128,20 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_program(identity ${compiler} SOURCES ${sources} FLAGS ${part} ${linked} SHARED 10.${compiler} 11.${compiler} weft.${compiler})
 	weft_test(identity.${compiler} COMMAND @identity.${compiler} @lib12.${compiler}.so)
 
-	# A linker exports by itself what the libraries it sees define too; what only a plugin shares, the program must export.
+	# A linker exports automatically the symbols that the libraries it sees also define; symbols that only a plugin
+	# shares must be exported by the program.
 	set(part ${part} "-DIN_LIBRARIES(X)=")
 	weft_program(exporting ${compiler} SOURCES ${sources} FLAGS ${part} ${linked} SHARED weft.${compiler})
 	weft_program(keeping ${compiler} SOURCES ${sources} FLAGS ${part} ${linked} SHARED weft.${compiler} UNEXPORTED)
 	weft_test(identity.plugin.${compiler} COMMAND @exporting.${compiler} @lib12.${compiler}.so)
-	# Default handlers go with the shared object that they are part of.
+	# Default handlers are removed with the shared object that contains them.
 	weft_shared(unloads ${compiler} SOURCES unloads.c FLAGS ${part} -DPLUGIN SHARED weft.${compiler})
 	weft_program(unloads ${compiler} SOURCES unloads.c FLAGS ${part} SHARED weft.${compiler} LINK -rdynamic -ldl)
 	weft_test(unloads.${compiler} COMMAND @unloads.${compiler} @libunloads.${compiler}.so)
 	weft_test(canary.identity.${compiler} COMMAND @keeping.${compiler} @lib12.${compiler}.so FAILS SAYS "an effect of its own")
 endforeach()
 
-# Frames of code for linked stacks stay small: nine calls and a yield fit a stack of which nothing was asked.
+# Frames of code for linked stacks stay small: nine calls and a yield fit a stack of the default size.
 foreach(compiler IN LISTS weft_compilers)
 	weft_linked(deep segmented ${compiler} SOURCES deep.c FLAGS -O3 ${flags})
 	weft_test(deep.${compiler} COMMAND @deep.segmented.${compiler} ENV WEFT_STACK=segmented)

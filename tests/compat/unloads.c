@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* unloads PLUGIN: a default handler is gone with the shared object that it is part of (-DPLUGIN); others stay. */
+/* unloads PLUGIN: a default handler is removed with the shared object that contains it (-DPLUGIN); other handlers
+ * stay. */
 #include "seff.h"
 
 #ifdef PLUGIN

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Does a yield wait for its frame? yields.py COMPILER… , for assembly/yields.c.
 
-A yield stores to the coroutine that it suspends. Were the pointer to that loaded from the frame, the resume would wait for the frame's
-cache line before it can ask for the coroutine's: one miss after the other, where thousands of coroutines live. Of each switch, the
-last instruction that set the pointer is looked for, as far as the code before shows it.
+A yield stores to the coroutine that it suspends. If the pointer to the coroutine were loaded from the frame, the resume would
+wait for the frame's cache line before it could request the coroutine's line: two misses in sequence, if thousands of coroutines
+live. For each switch, the script searches for the last instruction that set the pointer, as far as the preceding code shows it.
 """
 import pathlib
 import re
@@ -14,7 +14,7 @@ import sys
 SOURCE = pathlib.Path(__file__).resolve().parent / "assembly/yields.c"
 assembly = subprocess.run([*sys.argv[1:], "-S", "-o", "-", SOURCE], check=True, text=True, stdout=subprocess.PIPE, timeout=60).stdout
 
-origin, switches = {}, []  # where each register's value is from
+origin, switches = {}, []  # the origin of each register's value
 for line in assembly.splitlines():
     word, *operands = re.sub(r"[;#].*", "", line).split() or [""]
     source, target = (operands[0].rstrip(","), operands[-1]) if len(operands) > 1 else ("", "")

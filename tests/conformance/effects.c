@@ -97,7 +97,7 @@ static void *values(void *argument)
 		      out.words[0] == 0);
 	}
 	CHECK(eight(1, 2, 3, 4, 5.5, 6.5, 'g', true) == 1 + 2 + 3 + 4 + 12 + 'g' + 1);
-	CHECK(ping() == 0); /* nobody replies: zero */
+	CHECK(ping() == 0); /* no handler replies: zero */
 	return argument;
 }
 
@@ -134,7 +134,7 @@ static void large_values(void)
 
 /* ---- sets -------------------------------------------------------------------------------------------------------- */
 
-/* The inner handler takes part of what there is, the outer one the rest. */
+/* The inner handler handles some of the effects, the outer handler the rest. */
 static void *mixed_performer(void *argument)
 {
 	note("first", 1);
@@ -185,7 +185,7 @@ static void mixed_sets(void)
 	weft_delete(k);
 }
 
-/* Another set with each resume. */
+/* A different set with each resume. */
 static void *sheep(void *argument)
 {
 	weft_coro_t *k = make(argument, NULL);
@@ -193,7 +193,7 @@ static void *sheep(void *argument)
 
 	CHECK(weft_is(ping, r));
 	weft_reply(ping, r, 1);
-	r = weft_resume(k, NULL, WEFT_HANDLE_NONE); /* the second goes further out */
+	r = weft_resume(k, NULL, WEFT_HANDLE_NONE); /* the second request goes to the outer handler */
 	CHECK(weft_returned(r) || weft_is(ping, r));
 	if (!weft_returned(r)) {
 		weft_reply(ping, r, 3);
@@ -250,7 +250,7 @@ static void exceptions(void)
 		CHECK(weft_is(broken, r) && weft_args(broken, r)->code == 42);
 		CHECK(!strcmp(weft_args(broken, r)->why, "because"));
 		CHECK(weft_state(k) == WEFT_FINISHED);
-		weft_delete(k); /* and those that it made */
+		weft_delete(k); /* and the coroutines that it made */
 	}
 }
 
@@ -285,11 +285,11 @@ static void locating(void)
 	weft_delete(k);
 }
 
-/* ---- exceptions that are thrown into what waits ----------------------------------------------------------------- */
+/* ---- exceptions thrown into a suspended coroutine ---------------------------------------------------------------- */
 
 enum { THROWS = 200 };
 
-/* What has run, as digits; below a frame that is large enough to be in another chunk. */
+/* The steps that have run, as digits; below a frame that is large enough to be in another chunk. */
 static int64_t ran;
 
 static void runs(void *digit)
@@ -333,7 +333,7 @@ static void *on_broken(void *state, int code, const char *why)
 WEFT_HANDLER(throws, weft_general(ping, on_ping), weft_abort(broken, on_broken));
 WEFT_HANDLER(catches, weft_abort(broken, on_broken));
 
-/* The handler of the exception is within the body, which goes on. */
+/* The handler of the exception is within the body, which continues. */
 static void *catches_it(void *state)
 {
 	int64_t n = *(int *)state;
@@ -369,7 +369,7 @@ static void thrown_into(void)
 		ran = 0;
 		CHECK((size_t)weft_run(&throws, &n, waits_deep, NULL) == (size_t)i + 2 && ran == 12);
 		CHECK((size_t)weft_run(&throws, &n, catches_it, &n) == 3 && n == i + 4);
-		/* Suspended from below: whoever waits innermost performs it. */
+		/* Suspended from below: the innermost suspended coroutine performs it. */
 		inner = make(yields, NULL);
 		k = make(yields, inner);
 		CHECK(weft_resume(k, NULL, weft_handles()).effect == &weft_suspended &&

@@ -82,7 +82,7 @@ static void untouched_middle(void)
 	weft_coro_t *k = weft_create_with(large_frame, NULL, &attr);
 	weft_request_t r = weft_resume(k, NULL, WEFT_HANDLE_NONE);
 
-	/* A warm stack may hold anything. */
+	/* A warm stack may have any contents. */
 	memset(r.payload, 0, 50000);
 	*(char *)r.payload = 1;
 	CHECK(weft_returned(weft_resume(k, NULL, WEFT_HANDLE_NONE)));
@@ -91,7 +91,7 @@ static void untouched_middle(void)
 
 /* ---- nesting -------------------------------------------------------------------------------------------------- */
 
-/* Each level makes the next and adds one to what it returns. */
+/* Each level makes the next level and adds one to its result. */
 static void *nested(void *argument)
 {
 	size_t more = (size_t)argument;
@@ -126,7 +126,8 @@ static void *nested_effects(void *argument)
 	return r.payload;
 }
 
-/* Everything from the outermost down is suspended at each effect, and continues inside the innermost. */
+/* The chain from the outermost coroutine down is suspended at each effect, and continues inside the innermost
+ * coroutine. */
 static void suspended_from_below(void)
 {
 	weft_coro_t *k = make(nested_effects, (void *)40);
@@ -143,7 +144,7 @@ static void suspended_from_below(void)
 	weft_delete(k);
 }
 
-/* A chain that is suspended from below may be continued by anybody, also inside another coroutine. */
+/* Any coroutine may continue a chain that is suspended from below, also inside another coroutine. */
 static void *carrier(void *argument)
 {
 	weft_coro_t *k = argument;
@@ -163,7 +164,7 @@ static void passed_around(void)
 		CHECK((uint64_t)run_out(k) == i);
 		weft_delete(k);
 	}
-	weft_delete(chain); /* five coroutines go with it */
+	weft_delete(chain); /* deletes five coroutines */
 }
 
 void test_frames(void)

@@ -46,8 +46,8 @@ static void ten_thousand(void)
 static __thread uint64_t mine;
 
 /*
- * A function may keep the address of a thread's variable, errno's too, from before a switch: compilers do not know that
- * it can change. After a switch that may end on another thread it must be asked for behind a call like this one.
+ * A function may keep the address of a thread's variable, also errno's, across a switch: compilers do not know that it
+ * can change. After a switch that may end on another thread, the address must come from a call like this one.
  */
 static __attribute__((noinline)) uint64_t *this_threads(void)
 {
@@ -81,11 +81,11 @@ static void *wanderer(void *argument)
 static struct {
 	pthread_mutex_t lock;
 	weft_coro_t *waiting[64];
-	uint64_t last[64]; /* the thread that ran it */
+	uint64_t last[64]; /* the last thread that ran it */
 	int count, left;
 } hall = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* One that another thread ran last, so that all of them move all the time. */
+/* Takes a coroutine that another thread ran last, so that all coroutines move all the time. */
 static weft_coro_t *take_one(bool *over)
 {
 	weft_coro_t *k = NULL;
@@ -114,7 +114,7 @@ static void bring_back(weft_coro_t *k, bool ended)
 	pthread_mutex_unlock(&hall.lock);
 }
 
-/* This thread's resumes create nothing: it only carries on what others made. */
+/* This thread creates no coroutines: it only resumes existing ones. */
 static void *worker(void *argument)
 {
 	weft_args_t(move_on) args;
@@ -131,8 +131,8 @@ static void *worker(void *argument)
 			sched_yield();
 			continue;
 		}
-		/* The reply of the last request was left in its user data. Others have run since: its stack may be
-		 * elsewhere. */
+		/* The last request was left in its user data, for this reply. Other coroutines have run since, so its
+		 * stack may have been copied out. */
 		if (weft_user_data(k))
 			CHECK(!weft_poke(k, &((weft_args_t(move_on) *)weft_user_data(k))->weft__result, &mine,
 					 sizeof mine));
@@ -140,10 +140,11 @@ static void *worker(void *argument)
 		CHECK(!weft_current());
 		if (weft_returned(r)) {
 			bring_back(k, true);
-			weft_delete(k); /* on another thread than it was made */
+			weft_delete(k); /* not on its creating thread */
 			continue;
 		}
-		/* Other threads may resume others where its stack is: what it says is asked for, too. */
+		/* Other threads may resume other coroutines in its region, so its arguments must be read by
+		 * weft_peek. */
 		CHECK(!weft_peek(k, weft_args(move_on, r), &args, sizeof args) && *args.variable == mine);
 		weft_set_user_data(k, weft_args(move_on, r));
 		bring_back(k, false);

@@ -5,7 +5,7 @@
 
 #include "suite.h"
 
-/* Something else that uses up all registers runs between a suspension and its end. */
+/* Other code that uses all registers runs between a suspension and its end. */
 static void spoil(void)
 {
 #if defined(__aarch64__)
@@ -64,7 +64,7 @@ static void *spoiler(void *argument)
 
 static weft_coro_t *other;
 
-/* One switch in each direction, from wherever it is inlined: into `other` and back, or out of this coroutine. */
+/* One switch in each direction, from the place where it is inlined: into `other` and back, or out of this coroutine. */
 static inline __attribute__((always_inline)) void there_and_back(void)
 {
 	if (weft_current() && weft_current() != other)
@@ -244,13 +244,13 @@ static void *waits(void *argument)
 }
 
 /*
- * Leaf functions keep locals below the stack pointer, where a switch must not write. This one calls nothing: it is what
- * remains of weft_resume where nothing is unusual.
+ * Leaf functions keep locals below the stack pointer, where a switch must not write. This function calls nothing: it is
+ * the inlined fast path of weft_resume.
  */
 static __attribute__((noinline)) uint64_t red_zone(weft_coro_t *k, weft_coro_t *self, uint64_t seed)
 {
 	struct weft_link *link = &k->link;
-	volatile uint64_t low[15]; /* up to the stack pointer, however it is aligned */
+	volatile uint64_t low[15]; /* up to the stack pointer, for any alignment */
 	uint64_t sum = 0;
 
 	for (int i = 0; i < 15; i++)
@@ -272,7 +272,8 @@ static void red_zones(weft_coro_t *self)
 	weft_delete(k);
 }
 
-/* Who suspends has none, although it calls nothing either. How far above the stack pointer are the locals? */
+/* A suspending function has no red zone, although it calls nothing either. How far above the stack pointer are the
+ * locals? */
 static __attribute__((noinline)) intptr_t no_red_zone(weft_coro_t *self, uint64_t seed)
 {
 	volatile uint64_t low[12];
@@ -294,7 +295,7 @@ static __attribute__((noinline)) intptr_t no_red_zone(weft_coro_t *self, uint64_
 	return (intptr_t)low - sp;
 }
 
-/* More of those: nothing here is saved because of a call, only because of the switch. */
+/* More integers: no register is saved because of a call, only because of the switch. */
 static __attribute__((noinline)) bool leaf_integers(weft_coro_t *self, uint64_t a)
 {
 	uint64_t b = a * 3, c = a ^ 5, d = a + 7, e = a * 11, f = a ^ 13, g = a + 17, h = a * 19, i = a ^ 23,
@@ -393,7 +394,7 @@ static void *inside(void *argument)
 	return argument;
 }
 
-/* Sideways: the same through weft_switch. */
+/* The same checks through weft_switch. */
 static weft_coro_t *ring[3];
 
 static void *member(void *argument)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Signals arrive between any two instructions, also of a switch, on the coroutine's stack or on an alternate one. */
+/* Signals arrive between any two instructions, also of a switch, on the coroutine's stack or on an alternate stack. */
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Conformance: what must hold on every policy, with every compiler and flag. `suite` runs all; `suite guard` prints the
- * guard mechanism in force.
+ * Conformance: properties that must hold on every policy, with every compiler and flag. `suite` runs all; `suite guard`
+ * prints the guard mechanism in force.
  */
 #include "suite.h"
 

@@ -10,7 +10,7 @@
 
 void suite_check(bool holds, const char *text, const char *file, int line);
 
-/* An opaque value: the compiler must not know what it is. */
+/* An opaque value: the compiler cannot know it. */
 #define OPAQUE(x)                                                                                                      \
 	(__extension__({                                                                                               \
 		__typeof__(x) opaque_ = (x);                                                                           \
@@ -21,7 +21,7 @@ void suite_check(bool holds, const char *text, const char *file, int line);
 /* Creates a coroutine; ends the program if that fails. */
 weft_coro_t *make(weft_fn_t *fn, void *arg);
 
-/* Resume until it ends; its result. */
+/* Resumes until the coroutine ends; returns its result. */
 void *run_out(weft_coro_t *k);
 
 extern void test_registers(void), test_frames(void), test_effects(void), test_many(void), test_signals(void);

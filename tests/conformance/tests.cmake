@@ -44,7 +44,7 @@ endforeach()
 weft_program(loud gcc SOURCES quiet/quiet.c FLAGS -DWEFT_CANARY_asks_the_kernel)
 weft_test(canary.quiet COMMAND @loud.gcc ENDS 159)
 
-# Against headers that are wrong the suite must not pass: what it says, or by which signal it dies.
+# With wrong headers the suite must not pass: its message, or the signal by which it dies.
 foreach(canary r12_to_r15_survive vector_registers_survive frame_pointer_is_lost red_zone_is_written who_suspends_has_a_red_zone value_is_lost)
 	weft_program(${canary} gcc SOURCES ${suite} suite.c FLAGS -DWEFT_CANARY_${canary})
 	set(says "does not hold")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* AddressSanitizer keeps a record of each address: creating a coroutine whose frames are copied must say no. */
+/* AddressSanitizer keeps a record of each address, so creating a coroutine whose frames are copied must fail. */
 #include <errno.h>
 #include <stdio.h>
 #include <weft/weft.h>

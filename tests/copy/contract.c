@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * contract [TEST]: what weft/copy.h promises about copied stacks and clones, one by one. Without an argument: all that
- * return. `inside` and `deadlock` end the process with a line.
+ * contract [TEST]: the promises of weft/copy.h about copied stacks and clones, one test for each. Without an argument,
+ * all tests that return. `inside` and `deadlock` end the process with a line.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ static void *picks_twice(void *argument)
 	return (char *)argument + 10 * first + second;
 }
 
-/* Resumes each clone once per choice; the last choice goes to the original. */
+/* Resumes a clone for each choice except the last, which goes to the original. */
 static uint64_t sum_of_all(weft_coro_t *k)
 {
 	weft_request_t r = weft_resume(k, NULL, weft_handles(pick));
@@ -64,7 +64,7 @@ static void *knows_itself(void *argument)
 	return weft_current();
 }
 
-/* A clone is somebody else, also where the runtime looks for it in the frames. */
+/* A clone has its own identity, also when the runtime looks for it in the frames. */
 static void identity(void)
 {
 	weft_coro_t *k = make_copied(knows_itself, NULL, "self"), *c, *d;
@@ -161,7 +161,7 @@ static void *counts_to_three(void *argument)
 	return argument;
 }
 
-/* Into any that does not run: finished, suspended, suspended from below. */
+/* Clones into coroutines that do not run: finished, suspended, suspended from below. */
 static void clone_into(void)
 {
 	weft_coro_t *k = make_copied(counts_to_three, NULL, NULL), *c = make_copied(runs_inner, (void *)1, NULL);
@@ -180,9 +180,9 @@ static void clone_into(void)
 	weft_delete(k);
 }
 
-/* ---- replies and where frames are ------------------------------------------------------------------------------ */
+/* ---- replies and the place of frames ---------------------------------------------------------------------------- */
 
-/* Each of ten waits for a reply that comes when all others have run since. */
+/* Each of ten coroutines waits for a reply that comes after all the other coroutines have run. */
 static void late_replies(void)
 {
 	weft_coro_t *k[10];
@@ -203,7 +203,7 @@ static void late_replies(void)
 	}
 }
 
-/* A reply written in place counts for the one that lies there, although a clone shares its image. */
+/* A reply written in place reaches the resident coroutine, although a clone shares its image. */
 static void reply_after_clone(void)
 {
 	weft_coro_t *k = make_copied(asks, (void *)1, NULL), *c, *d;
@@ -254,7 +254,7 @@ static void *deep(void *argument)
 	return (void *)sink_deep((uint64_t)argument);
 }
 
-/* Stacks of hundreds of kilobytes go out and in, beside small ones. */
+/* Stacks of hundreds of kilobytes are copied out and in, beside small stacks. */
 static void deep_recursion(void)
 {
 	enum { COUNT = 6 };
@@ -276,7 +276,7 @@ static void deep_recursion(void)
 	}
 }
 
-/* Three, of which the second is a clone of the first, end in every order, suspended, resident or not. */
+/* Three coroutines, of which the second is a clone of the first, end in every order, suspended, resident or not. */
 static void every_order(void)
 {
 	static const int order[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
@@ -329,7 +329,7 @@ static void on_alarm(int signal)
 	signals++;
 }
 
-/* Signals on whatever stack the thread is on: also between the load of the stack pointer and the copying. */
+/* Signals arrive on any stack that the thread uses, also between the load of the stack pointer and the copying. */
 static void under_signals(void)
 {
 	struct itimerval often = {{0, 40}, {0, 40}}, never = {{0, 0}, {0, 0}};
@@ -360,7 +360,7 @@ static void *keeps_switching(void *stop)
 	return NULL;
 }
 
-/* A child goes on with what this thread had, whatever other threads were doing. */
+/* A child continues with this thread's coroutines, whatever other threads were doing. */
 static void forks(void)
 {
 	int stop = 0, status;
@@ -393,7 +393,7 @@ static void *clones_into(void *pair)
 	return NULL;
 }
 
-/* The first thing that a thread does with the library. */
+/* The thread's first call of the library. */
 static void new_threads(void)
 {
 	weft_coro_t *k[2] = {make_copied(counts_to_three, NULL, NULL)};
@@ -436,7 +436,7 @@ static void *leaves_some(void *argument)
 	return NULL;
 }
 
-/* What a thread that is gone left, also in the middle of a coroutine, serves the others. */
+/* Other threads reuse the resources of an ended thread, even if it ended inside a coroutine. */
 static void ended_threads(void)
 {
 	weft_stack_stats_t before, after;
@@ -490,7 +490,8 @@ static void *hands_over(void *argument)
 	return NULL;
 }
 
-/* Threads that hand each other coroutines need as many regions as run at a time, not one for each handed over. */
+/* Threads that pass coroutines to each other need as many regions as run at a time, not a region for each that is
+ * passed. */
 static void handed_over(void)
 {
 	weft_stack_stats_t before, after;
@@ -502,7 +503,8 @@ static void handed_over(void)
 	for (int i = 0; i < WORKERS; i++)
 		pthread_join(thread[i], NULL);
 	weft_stack_stats(WEFT_COPY, &after);
-	/* A mebibyte each. A thread may find those that it lists taken by all others. And landings, which are small. */
+	/* A mebibyte for each region. A thread may find all its listed regions in use by other threads. Landings are
+	 * small. */
 	REQUIRE(after.reserved - before.reserved < (WORKERS * WORKERS + WORKERS + 2) << 20);
 	for (int i = 0; i < SLOTS; i++)
 		weft_delete(atomic_exchange(&handed[i], NULL));
@@ -537,7 +539,7 @@ static void *resumes_when_busy(void *k)
 	return resume(k, 0).payload;
 }
 
-/* Where one runs, another does not, on whatever thread: it waits. */
+/* Two coroutines of one region never run at the same time, on any thread: the second waits. */
 static void exclusion(void)
 {
 	weft_coro_t *k = make_copied(takes_its_time, NULL, NULL), *other = make_copied(looks, &busy, NULL);
@@ -566,7 +568,7 @@ static size_t resident(void)
 	return pages * 4096;
 }
 
-/* A parked one with little on its stack costs less than a kilobyte, all told. */
+/* A parked coroutine with a small stack needs less than a kilobyte in total. */
 static void small_ones(void)
 {
 	enum { COUNT = 100000 };
@@ -605,7 +607,7 @@ static void lazily(void)
 	weft_delete(k);
 }
 
-/* ---- what is reported ------------------------------------------------------------------------------------------ */
+/* ---- reports ----------------------------------------------------------------------------------------------------- */
 
 static void *resumes_another(void *argument)
 {
@@ -613,7 +615,7 @@ static void *resumes_another(void *argument)
 	return NULL;
 }
 
-/* Both were first resumed from outside. */
+/* Both coroutines were first resumed from outside. */
 static void inside(void)
 {
 	weft_coro_t *inner = make_copied(counts_to_three, NULL, "inner");
@@ -622,7 +624,7 @@ static void inside(void)
 	resume(make_copied(resumes_another, inner, "outer"), 0);
 }
 
-/* ---- ending one whose region another one occupies --------------------------------------------------------------- */
+/* ---- ending a coroutine whose region another coroutine occupies -------------------------------------------------- */
 
 static uint64_t on_pick(void *state, int choices)
 {
@@ -668,7 +670,7 @@ static void *run_copied(const weft_handler_t *handler, weft_fn_t *body, void *ar
 	return weft_run_with(handler, NULL, body, arg, &attr);
 }
 
-/* As many bodies one inside the other as the tens say, under the handler that the ones say. */
+/* The tens digit is the number of nested bodies, the units digit selects the handler. */
 static void *waits_in_bodies(void *how)
 {
 	size_t n = (size_t)how;
@@ -700,7 +702,7 @@ static size_t live(void)
 	return stats.live;
 }
 
-/* Run where those lie that it ends. */
+/* Runs in the region of the coroutines that it ends. */
 static void *ends_them(void *how)
 {
 	weft_coro_t **k = how, *fresh = make_copied(counts_to_three, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the programs of the copy lane share. */
+/* Code shared by the programs of the copy lane. */
 #ifndef WEFT_TESTS_COPY_H
 #define WEFT_TESTS_COPY_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a parked coroutine alone knows is no leak; what nobody knows is one: with an argument. */
+/* A coroutine referenced only by a parked coroutine is no leak; an unreferenced coroutine is a leak: with an
+ * argument. */
 #include <stdlib.h>
 #include <weft/weft.h>
 

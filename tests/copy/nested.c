@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* nested DEPTH: so many bodies of weft_run one inside the other. The lane counts what a level costs. */
+/* nested DEPTH: this number of nested bodies of weft_run. The lane counts the cost of a level. */
 #include "copy.h"
 
 WEFT_EFFECT(int, one);

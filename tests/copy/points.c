@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * points [TEST]: what weft/copy.h promises about checkpoints, one by one, each for a coroutine that gets its region to
- * itself, for one that shares it, and for one that keeps more state, which never gets it to itself.
+ * points [TEST]: the promises of weft/copy.h about checkpoints, one test for each. Each test uses a coroutine that gets
+ * its region exclusively, a coroutine that shares it, and a coroutine that keeps more state, which never gets it
+ * exclusively.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -25,7 +26,7 @@ static void *waits(void *argument)
 	return NULL;
 }
 
-/* A coroutine of the kind under test, and where it shares, another one in the same region. */
+/* Makes a coroutine of the kind under test, and, if it shares, a second coroutine in the same region. */
 static weft_coro_t *make(weft_fn_t *fn, void *argument)
 {
 	weft_attr_t attr = {.policy = WEFT_COPY, .name = "searches", .flags = kind == SAVING ? WEFT_SAVE_FPU : 0};
@@ -41,7 +42,7 @@ static weft_coro_t *make(weft_fn_t *fn, void *argument)
 	return k;
 }
 
-/* Where it shares, its frames do not stay where they are. */
+/* If the coroutine shares its region, moves its frames out. */
 static void disturb(void)
 {
 	if (kind == SHARING)
@@ -57,7 +58,7 @@ static void *picks_three(void *argument)
 	return (char *)argument + 100 * first + 10 * second + third;
 }
 
-/* Resumes where it waits once per choice. `reply` while others may have run. */
+/* Resumes it from its suspension once for each choice. `reply` while other coroutines may have run. */
 static uint64_t sum_of_all(weft_coro_t *k)
 {
 	weft_request_t r = weft_resume(k, NULL, weft_handles(pick));
@@ -260,7 +261,7 @@ static void *is_left(void *argument)
 	return argument;
 }
 
-/* It ended by an exit from below, which leaves coroutines behind that belong to nobody. */
+/* The coroutine ended by an exit from below, which leaves coroutines without an owner behind. */
 static void left(void)
 {
 	weft_coro_t *k = make(is_left, NULL);
@@ -275,7 +276,7 @@ static void left(void)
 	weft_delete(k);
 }
 
-/* Of the region's two one runs, on this thread, and turns the other one back. */
+/* One of the region's two coroutines runs, on this thread, and restores the other one. */
 static void *turns_back(void *k)
 {
 	REQUIRE(!weft_checkpoint_restore(k));
@@ -357,7 +358,7 @@ static void *sinks(void *argument)
 	return (void *)sink(0);
 }
 
-/* Points of up to a megabyte, thirty megabytes in all. */
+/* Checkpoints of up to a megabyte, thirty megabytes in all. */
 static void large(void)
 {
 	weft_coro_t *k = make(sinks, NULL);
@@ -416,7 +417,7 @@ static void *keeps_switching(void *stop)
 	return NULL;
 }
 
-/* Begun by a thread that is gone, in a region that others use. */
+/* Begun by a thread that has ended, in a region that other threads use. */
 static void other_threads(void)
 {
 	pthread_t thread, busy;
@@ -447,7 +448,7 @@ static void other_threads(void)
 	pthread_join(busy, NULL);
 }
 
-/* Suspends twice, then stays until it is told to go. */
+/* Suspends twice, then runs until `told` is set. */
 static void *stays(void *told)
 {
 	weft_suspend(NULL);
@@ -464,7 +465,8 @@ static void *ends_it(void *k)
 	return NULL;
 }
 
-/* Back before its first resume it has no frames, neither where another thread runs nor elsewhere. It has clones. */
+/* Restored to the state before its first resume, it has no frames, neither where another thread runs nor elsewhere. It
+ * has clones. */
 static void at_the_start(void)
 {
 	int told = 0;
@@ -514,7 +516,7 @@ static void *unwound(void *seen)
 	return NULL;
 }
 
-/* The thread's end passes through the coroutine. */
+/* The unwinding of the thread's end passes through the coroutine. */
 static void unwinding(void)
 {
 	pthread_t thread;
@@ -550,7 +552,7 @@ static void *looks_up(void *argument)
 	return NULL;
 }
 
-/* Inlined: from here, and not from a function that both call. */
+/* Inlined, so that it resumes from here, and not from a function that both callers share. */
 static void resume_first(weft_coro_t *k)
 {
 	(void)weft_resume(k, NULL, WEFT_HANDLE_NONE);
@@ -563,7 +565,7 @@ static void resume_second(weft_coro_t *k)
 	REQUIRE(seen_second && !seen_first);
 }
 
-/* Debuggers find its resumer, whoever that was before. */
+/* Debuggers find its current resumer, independent of earlier resumers. */
 static void backtraces(void)
 {
 	weft_coro_t *k = make(looks_up, NULL);

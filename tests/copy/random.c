@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * random [SEED [STEPS [THREADS]]]: random programs of coroutines and their clones against a model of what a stack is:
- * an array of frames. Each coroutine calls, returns and computes as the values it is resumed with say, and after each
- * answers a digest of all its frames, which it finds by pointers from one to the next; the model does the same on its
- * array. A clone of the one is an assignment of the other, and so is going back to a checkpoint. The steps are done by
- * the thread, by a coroutine that is copied itself, and by one that is suspended from below now and then; with several
- * threads, coroutines go from one to the other. With WEFT_FAIL_EVERY, in a library that heeds it, memory is refused now
- * and then; nothing else may change.
+ * random [SEED [STEPS [THREADS]]]: random programs of coroutines and their clones, compared with a model of a stack: an
+ * array of frames. Each coroutine calls, returns and computes as the values of its resumes say, and after each resume
+ * answers a digest of all its frames, which it finds by pointers from frame to frame; the model does the same on its
+ * array. A clone corresponds to an assignment of the model, and so does a return to a checkpoint. The steps are done by
+ * the thread, by a coroutine that is itself copied, and sometimes by a coroutine that was suspended from below; with
+ * several threads, coroutines move between threads. With WEFT_FAIL_EVERY, in a library that supports it, some requests
+ * for memory fail; nothing else may change.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,12 +17,12 @@ enum { LIVE = 40, DEEPEST = 30, HALL = 16, POINTS = 6 };
 enum { MODEL_MOST = DEEPEST, MODEL_CALLS = 1 };
 #include "../frames.h"
 
-/* ---- the real one ---------------------------------------------------------------------------------------------- */
+/* ---- the coroutines ---------------------------------------------------------------------------------------------- */
 
 struct frame {
 	uint64_t local;
 	struct frame *caller;
-	char room[64]; /* some more to copy, filled with what it should be */
+	char room[64]; /* more bytes to copy, filled with the expected value */
 };
 
 static uint64_t digest_frames(const struct frame *f)
@@ -38,7 +38,7 @@ static uint64_t digest_frames(const struct frame *f)
 	return digest;
 }
 
-/* What a coroutine hands out at each suspension; on its stack. */
+/* A coroutine's answer at each suspension, on its stack. */
 struct answer {
 	uint64_t digest;
 	struct frame *frame;
@@ -81,7 +81,7 @@ static void *body(void *argument)
 
 struct subject {
 	weft_coro_t *k;
-	struct answer *at; /* where the last answer lies, on its stack; NULL: it has not run */
+	struct answer *at; /* the last answer, on its stack; NULL: it has not run */
 	struct model model;
 	struct {
 		struct answer *at;
@@ -99,7 +99,7 @@ static struct {
 static unsigned long clones, resumes, returns, refusals;
 static bool starving;
 
-/* Was it for want of memory? Nothing else is an excuse. */
+/* Did it fail for lack of memory? No other error is accepted. */
 static bool refused(bool failed, int error)
 {
 	if (!failed)
@@ -136,7 +136,7 @@ static void check_answer(struct subject *s)
 	REQUIRE(answer.self == s->k || !answer.self);
 }
 
-/* Remember what it is; forget that. */
+/* Sets a checkpoint, or drops one. */
 static void note(struct subject *s, uint64_t x)
 {
 	int error;
@@ -153,7 +153,7 @@ static void note(struct subject *s, uint64_t x)
 	}
 }
 
-/* To what it was. It may be at its end. */
+/* Restores a checkpoint. The coroutine may be at its end. */
 static void go_back(struct subject *s, uint64_t x)
 {
 	int error;
@@ -173,7 +173,7 @@ static void go_back(struct subject *s, uint64_t x)
 		check_answer(s);
 }
 
-/* It is at its end. */
+/* Ends the coroutine. */
 static void end(struct subject *s, uint64_t x)
 {
 	if (s->points) {
@@ -207,7 +207,7 @@ static void go_on(struct subject *s, uint64_t x)
 	check_answer(s);
 }
 
-/* Change a frame's variable from outside. */
+/* Changes a frame's variable from outside. */
 static void change(struct subject *s, uint64_t x)
 {
 	struct answer answer;
@@ -350,7 +350,7 @@ static void *player(void *plan)
 	return plan;
 }
 
-/* A level of another policy between. */
+/* A level of another policy in between. */
 static void *around(void *plan)
 {
 	weft_attr_t attr = {.policy = WEFT_FIXED};
@@ -363,7 +363,7 @@ static void *around(void *plan)
 	return plan;
 }
 
-/* Two games in turns: each resume finds the other's frames in the regions of all levels. */
+/* Two games in turns: each resume finds the other game's frames in the regions of all levels. */
 static void in_turns(const struct plan *plan, weft_fn_t *fn, weft_policy_t policy)
 {
 	struct plan plans[2] = {*plan, *plan};
@@ -400,11 +400,11 @@ static void *all_ways(void *argument)
 	struct plan plan = *(struct plan *)argument;
 
 	play(&plan, false);
-	if (starving) /* the players would fail as well, and leave what they play with */
+	if (starving) /* the players would also fail, and leak their coroutines */
 		return NULL;
 	plan.seed += 1;
 	in_turns(&plan, player, WEFT_OVERCOMMIT);
-	/* Inside one that is copied no others may appear whose frames belong there. */
+	/* Inside a copied coroutine, no new coroutine may appear whose frames need the same region. */
 	plan.exchanges = false;
 	plan.seed += 1;
 	in_turns(&plan, player, WEFT_COPY);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The policy "copy": clones, checkpoints, what may be done with pointers, regions that threads share, in random programs and one by one;
-# with both compilers, poisoned, starved of memory, under valgrind.
+# The policy "copy": clones, checkpoints, valid uses of pointers, regions that threads share, in random programs and in
+# single tests; with both compilers, poisoned, with failing allocations, under valgrind.
 weft_part(copy coro SLOW)
 
 set(returning
@@ -63,11 +63,12 @@ foreach(library ${weft_compilers} gcc-debug-O0 gcc-tiny-inject)
 	endforeach()
 endforeach()
 
-# With debug checks, what is left is poisoned; without, pointers to what another coroutine left find what was there.
+# With debug checks, dead frames are poisoned; without, pointers to another coroutine's dead frames find the old
+# contents.
 weft_test(poisoned COMMAND @contract.gcc-debug-O0 poisoned)
 weft_test(canary.poisoned COMMAND @contract.gcc poisoned FAILS SAYS "0xdb")
 
-# Every so many requests for memory fail.
+# Every n-th request for memory fails.
 foreach(every 3 4 7 20)
 	foreach(threads 1 4)
 		weft_test(starved.${every}.${threads}-threads COMMAND @random.gcc-tiny-inject ${every} 20000 ${threads} ENV WEFT_FAIL_EVERY=${every})
@@ -89,7 +90,7 @@ if(WEFT_VALGRIND)
 	weft_test(random.memcheck COMMAND ${memcheck} @random.gcc-valgrind 1 400 SECONDS 100)
 	weft_test(random.three-threads.memcheck COMMAND ${memcheck} @random.gcc-valgrind 1 200 3 SECONDS 100)
 
-	# What a level of weft_run costs.
+	# The cost of a level of weft_run.
 	set(levels ${weft_tests}/copy/levels.py)
 	weft_program(all-levels gcc-valgrind SOURCES nested.c CANARY each_level_looks_at_all)
 	weft_test(levels COMMAND ${levels} @nested.gcc-valgrind)
@@ -116,7 +117,7 @@ else()
 	weft_skip(leak "gcc -fsanitize=leak does not work here: apt-get install --no-install-recommends liblsan0, and allow ptrace")
 endif()
 
-# A library that is wrong is noticed.
+# Canaries: wrong libraries must be noticed.
 function(copy_canary name program)
 	weft_program(${name} gcc SOURCES ${program}.c CANARY ${name})
 	weft_test(canary.${name} COMMAND timeout 60 @${name}.gcc ${ARGN})
@@ -136,7 +137,7 @@ copy_canary(an_end_is_not_undone points ends ENDS 134 SAYS "cannot resume corout
 copy_canary(what_is_inside_outlives_its_frames points inside FAILS SAYS "does not hold")
 copy_canary(an_old_way_to_the_resumer points backtraces FAILS SAYS "does not hold")
 
-# Threads that are always interrupted between looking whose a region is and taking it.
+# Threads that are always interrupted between reading a region's owner and taking the region.
 weft_library(gcc-slow gcc -O2 -DWEFT_CANARY_slow_to_take_a_region)
 weft_program(random gcc-slow SOURCES random.c)
 weft_program(a_region_is_given_away_while_taken gcc-slow SOURCES random.c CANARY a_region_is_given_away_while_taken)

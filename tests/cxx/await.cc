@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Coroutines of C++20 and ours that wait for each other: to the end, by steps, in generators, with exceptions, over
-// threads, and whatever is ready at once. C++20.
+// Coroutines of C++20 and of Weft that wait for each other: to the end, by steps, in generators, with exceptions,
+// across threads, and for results that are ready at once. C++20.
 #include <csignal>
 #include <deque>
 #include <memory>
@@ -60,7 +60,7 @@ struct failing : later<int> {
 	}
 };
 
-// Awaited by way of an operator, and moved.
+// Awaited by an operator, and moved.
 struct wrapped {
 	std::unique_ptr<int> value;
 
@@ -176,7 +176,7 @@ detached failures(int &caught)
 	}
 }
 
-// Waits below a handler and a coroutine that know nothing of it.
+// Waits below a handler and a coroutine that know nothing of the wait.
 detached through(int &out)
 {
 	out = co_await weft::coroutine([] {
@@ -198,7 +198,7 @@ detached over_threads(std::atomic<int> &out)
 	});
 	int result = co_await hops;
 
-	out = result; // the last of what this does
+	out = result; // this function does nothing after this
 }
 
 detached deep(std::atomic<int> &out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the C++ tests share. */
+/* Code shared by the C++ tests. */
 #ifndef WEFT_TESTS_CXX_CHECK_H
 #define WEFT_TESTS_CXX_CHECK_H
 
@@ -25,7 +25,7 @@
 		}                                                                                                      \
 	} while (0)
 
-/* A TAP line: the check before it passed, or the process is gone. */
+/* Prints a TAP line: the check before it passed, because otherwise the process has ended. */
 inline void passed(const char *what)
 {
 	static int number;
@@ -63,8 +63,8 @@ struct Coroutine {
 };
 
 /*
- * Runs `program` in a process of its own. Its exit code, or 1000 + the signal that ended it; what it wrote to
- * stderr.
+ * Runs `program` in a separate process. Returns its exit code, or 1000 + the signal that ended it; `errors` gets its
+ * standard error.
  */
 template <typename Program> int apart(Program program, std::string &errors)
 {

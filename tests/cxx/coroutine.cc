@@ -29,7 +29,7 @@ int plain()
 	return 3;
 }
 
-// Where bodies are on the heap: stacks that are nowhere before they run, and stacks of blocks.
+// Policies that put bodies on the heap: stacks without memory before they run, and stacks of blocks.
 bool always_allocates()
 {
 	return weft_default_policy() == WEFT_COPY || weft_default_policy() == WEFT_HEAP;
@@ -157,12 +157,12 @@ void ended_early()
 	{
 		weft::coroutine body([&trace, last = Noted{trace, 'b'}] { dive(3, trace); });
 
-		trace.clear(); // of copies of the body
+		trace.clear(); // events of the body's copies
 		CHECK(body.resume() && alive == 4);
 	}
 	CHECK(trace == "0123b" && alive == 0);
 
-	// With one inside that it owns, and suspended from there.
+	// With an inner coroutine that it owns, suspended from there.
 	trace.clear();
 	{
 		weft_coro_t *outermost = nullptr;
@@ -184,7 +184,7 @@ void ended_early()
 	}
 	CHECK(trace == "i01o" && alive == 0);
 
-	// In the midst of an exception, whose own copies go too.
+	// While an exception is handled, whose own copies are also destroyed.
 	trace.clear();
 	{
 		weft_attr_t attr{};
@@ -304,7 +304,7 @@ void thrown_in_as_is()
 	passed("resume_throwing takes any exception, and exception effects");
 }
 
-// What a body that suspends in `waits` catches there.
+// Returns the exception that a body suspended in `waits` catches there.
 template <typename Waits> int caught_in(Waits waits)
 {
 	weft::coroutine body([&waits] {
@@ -394,7 +394,7 @@ void attributes()
 	passed("attributes; wrong ones are thrown");
 }
 
-// The second copy throws: that into the coroutine.
+// The second copy throws: the exception goes into the coroutine.
 struct ThrowsLater {
 	int copies = 0;
 	ThrowsLater() = default;
@@ -481,7 +481,7 @@ int main()
 	effects();
 	attributes();
 	body_that_cannot_be_moved();
-	if (!WEFT__SANITIZED && !RUNNING_ON_VALGRIND) // where frames are larger, and stacks are opened as a whole
+	if (!WEFT__SANITIZED && !RUNNING_ON_VALGRIND) // otherwise frames are larger, and stacks are opened as a whole
 		stack_spent();
 	reports("no result yet: reported", "result() of a coroutine that has not returned", [] {
 		weft::coroutine unfinished([] { return 1; });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What the classes of weft.hpp cost: cost WHAT TIMES prints nanoseconds a time. In instructions, which do not depend on
-// what else the machine does: the difference of two runs under valgrind --tool=callgrind, divided.
+//
+// The cost of the classes of weft.hpp: cost WHAT TIMES prints nanoseconds for each time. For instruction counts, which
+// do not depend on other load of the machine: divide the difference of two runs under valgrind --tool=callgrind.
 #include <weft/weft.hpp>
 
 #include <chrono>
@@ -91,7 +92,7 @@ long create(long n)
 	return total;
 }
 
-// The same by weft.h.
+// Like create, by weft.h.
 long create_c(long n)
 {
 	long total = 0;
@@ -105,7 +106,7 @@ long create_c(long n)
 	return total;
 }
 
-// Of a run: its body and how often it performs.
+// The cost of a run: its body, and the number of its performs.
 long tail(long n)
 {
 	long s = 0;

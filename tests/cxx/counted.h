@@ -5,7 +5,7 @@
 namespace
 {
 
-// How many there are: what is left when everything has ended was lost.
+// The number of living objects: any that remain at the end were leaked.
 int alive;
 
 struct Counted {

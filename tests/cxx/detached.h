@@ -8,7 +8,7 @@
 namespace
 {
 
-// A C++20 coroutine that nobody waits for.
+// A C++20 coroutine for which nothing waits.
 struct detached {
 	struct promise_type {
 		detached get_return_object()

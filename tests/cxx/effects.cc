@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Effects whose arguments and results are C++ values, and what a coroutine's body may be.
 //
-// What works: any type that can be written without a comma outside of parentheses (else: a typedef). Arguments
-// by value, by reference (they refer to the performer's), move-only ones; results by value, move-only,
-// default-constructed if nobody replies. Declarations at namespace scope, in any namespace; the identity of an
-// effect is its family and name alone, so that equal names in different namespaces mean the same effect, or do
-// not link. Not: results of reference type (use a pointer), declarations in classes and functions.
+// Supported: any type that can be written without a comma outside of parentheses (otherwise: a typedef). Arguments by
+// value, by reference (to the performer's objects), of move-only types; results by value, of move-only types,
+// default-constructed if no handler replies. Declarations at namespace scope, in any namespace; the identity of an
+// effect is its family and name alone, so equal names in different namespaces mean the same effect, or do not link. Not
+// supported: results of reference type (use a pointer), declarations in classes and functions.
 #include <functional>
 #include <map>
 #include <memory>
@@ -112,7 +112,7 @@ void move_only()
 		CHECK(*theirs == ++requests);
 		if (requests == 1)
 			weft_reply(exchange, r, box(new int(2)));
-		/* the second time nobody replies: the result is an empty one */
+		/* the second time no handler replies: the result is default-constructed */
 	}
 	CHECK(requests == 2);
 	passed("move-only arguments and results, and a result that nobody set");
@@ -179,7 +179,7 @@ void exceptions()
 	weft_request_t r = k.resume(weft_handles(refuse));
 
 	CHECK(weft_is(refuse, r) && weft_args(refuse, r)->why == "no");
-	weft__last<weft_args_t(refuse)>::done(r.payload); // as weft::handle does
+	weft__last<weft_args_t(refuse)>::done(r.payload); // like weft::handle
 	passed("exceptions of weft's own with a string");
 }
 
@@ -225,7 +225,7 @@ void defaults()
 	passed("a default handler");
 }
 
-/* A capturing closure as a body: two lines in the program that wants it. */
+/* A capturing closure as a body: two lines in a program that needs it. */
 template <typename Body> void *call(void *body)
 {
 	(*static_cast<Body *>(body))();
@@ -273,7 +273,7 @@ void destructors()
 
 		k.resume();
 	}
-	CHECK(alive == 1); /* as weft_delete says: frames are forgotten, not unwound */
+	CHECK(alive == 1); /* as weft_delete documents: frames are discarded, not unwound */
 	alive = 0;
 	passed("destructors run at the end of their scope; deleting does not unwind");
 }

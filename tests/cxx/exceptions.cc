@@ -77,7 +77,7 @@ void after_suspension()
 	passed("thrown after a suspension, while another one is suspended, from within a catch block of the resumer");
 }
 
-// A resumer that catches what it throws itself, with a coroutine inside whose frames are not its own.
+// A resumer that catches its own exception, with a coroutine inside whose frames do not belong to it.
 void *nests(void *depth)
 {
 	long left = reinterpret_cast<long>(depth);
@@ -165,7 +165,7 @@ void *in_catch(void *number)
 		weft_suspend(nullptr);
 		CHECK(caught == mine);
 		try {
-			throw; // what this coroutine handles, whoever threw meanwhile
+			throw; // the exception that this coroutine handles, although other coroutines threw meanwhile
 		} catch (long again) {
 			if (again != mine)
 				return const_cast<char *>("wrong");
@@ -194,7 +194,7 @@ void *in_destructor(void *seen)
 	return nullptr;
 }
 
-// Any order; false if one of them saw the exception of another.
+// Runs in any order. Returns false if a coroutine saw another coroutine's exception.
 bool interleave(unsigned flags, unsigned order)
 {
 	enum { N = 6 };
@@ -279,8 +279,8 @@ void over_threads()
 	passed("suspended in a catch block, continued on other threads");
 }
 
-// Without the flag the thread's records mix: what the flag is for. If this passed, the tests above would prove
-// nothing.
+// Without the flag the thread's exception records mix, which the flag prevents. If this passed, the tests above would
+// prove nothing.
 void without_the_flag()
 {
 	std::string errors;
@@ -337,7 +337,7 @@ void leaves(unsigned flags)
 	}
 }
 
-// In flight when another one leaves a coroutine: both are counted where they are.
+// In flight when another exception leaves a coroutine: each is counted in its own coroutine.
 struct ResumesWhenDestroyed {
 	unsigned flags;
 	~ResumesWhenDestroyed()

@@ -123,7 +123,7 @@ void constant_elements()
 		sum += i;
 	CHECK(sum == 6);
 
-	// Move-only: made on the spot, delegated to, also after the first element.
+	// Move-only elements: made in the yield, delegated to, also after the first element.
 	auto boxes = [](int from) {
 		return generator<const box>([from](yielder<const box> yield) {
 			yield(std::make_unique<int>(from));
@@ -131,7 +131,7 @@ void constant_elements()
 		});
 	};
 	generator<const box> begun = boxes(10);
-	if (weft_default_policy() != WEFT_COPY) // else it would have to run on at the same depth
+	if (weft_default_policy() != WEFT_COPY) // otherwise it would have to continue at the same depth
 		CHECK(**begun.begin() == 10);
 	sum = 0;
 	for (const box &each : generator<const box>([&](auto yield) {
@@ -212,7 +212,7 @@ void recursion()
 	passed("recursion within a generator, and of generators");
 }
 
-// Each but the last only delegates: the elements do not come by.
+// Each generator but the last only delegates: the elements do not pass through it.
 generator<int> chain(int depth)
 {
 	if (!depth)
@@ -236,7 +236,8 @@ void delegation()
 		      yield(9);
 	      })) == (ints{1, 2, 3, 4, 5, 6, 7, 8, 9}));
 
-	// One that is in the midst of delegating is delegated to. On copied stacks it would have to be elsewhere.
+	// Delegates to a generator that is itself delegating. On copied stacks that generator would have to be in
+	// another region.
 	if (weft_default_policy() == WEFT_COPY)
 		return passed("delegating: to nested, to begun, to ended generators, to ranges");
 	generator<int> inner([](auto yield) {

@@ -57,7 +57,7 @@ void tails()
 
 	CHECK(steps == 100 && s == 0);
 
-	// Of a family: each has a clause. What else there is does not matter.
+	// Each effect of a family has a clause. Further clauses do not matter.
 	CHECK(weft::handle([] { return get() + 1; }, weft_all_of(state), weft_on(get).tail([] { return 4; }),
 			   weft_on(put).tail([](int64_t) {}), weft_on(put).general([](auto k, int64_t) {
 				   k.drop();
@@ -65,7 +65,7 @@ void tails()
 			   }),
 			   weft_on_exception(give_up).abort([](std::string) { return 0; })) == 5);
 
-	// A clause performs for the next handler outside, and asks in a lambda that owns something.
+	// A clause performs for the next enclosing handler, in a lambda that owns a value.
 	int64_t sum =
 	    weft::handle([] { return weft::handle([] { return get(); }, weft_on(get).tail([] { return get() + 1; })); },
 			 weft_on(get).tail([b = std::make_unique<int>(41)] { return *b; }));
@@ -83,7 +83,7 @@ void thens()
 
 	CHECK(weft::handle([&] { return chosen(7, 8, 9); }, weft_on(choose).tail(digits)) == "6987");
 
-	// A run inside has its own; an abort clause's answer goes through them, too.
+	// A run inside has its own deferred functions; an abort clause's answer also goes through them.
 	std::string nested = weft::handle(
 	    [&] {
 		    choose(1);
@@ -95,13 +95,13 @@ void thens()
 	    weft_on(choose).tail(digits), weft_on_exception(give_up).abort([](std::string why) { return why; }));
 	CHECK(nested == "1843251"); // 5 + 6 + 7
 
-	// Nothing is answered, and nothing is the operation's result.
+	// No value for the answer, and no result of the operation.
 	int rests = 0;
 	weft::handle([] { rest(), rest(); },
 		     weft_on(rest).tail([&rests] { return weft::then([&rests] { rests += 10; }); }));
 	CHECK(rests == 20);
 
-	// What owns something goes from one to the next.
+	// A value that owns memory passes from function to function.
 	box b = weft::handle([] { return exchange(std::make_unique<int>(1)); }, weft_on(exchange).tail([](box mine) {
 		return weft::then(std::move(mine), [](box answer) {
 			++*answer;
@@ -132,7 +132,8 @@ void thens_and_exceptions()
 		} catch (int n) {
 			CHECK(n == 3);
 		}
-		// Those of the run that an exception left are not called by the one in whose clause that was.
+		// The deferred functions of the run that an exception left are not called by the run in whose clause it
+		// was.
 		int sum = weft::handle([] { return choose(1) + (rest(), choose(5)); }, weft_on(choose).tail(counts),
 				       weft_on(rest).general([&](weft::resumption<void, int> k) {
 					       try {
@@ -239,7 +240,7 @@ void both_kinds()
 	passed("a tail clause that hands over to a general one");
 }
 
-// The abort clause runs when the frames that held the argument are gone.
+// The abort clause runs after the frames that held the argument are destroyed.
 void hands_over_to_abort()
 {
 	std::string text =
@@ -253,7 +254,7 @@ void hands_over_to_abort()
 	passed("a tail clause that hands over to an abort clause");
 }
 
-// What resume_throwing throws, the body catches, or the caller.
+// The body catches the exception that resume_throwing throws, or the caller catches it.
 void thrown_into(bool copied)
 {
 	const std::string text = "a text that needs some memory of its own";
@@ -274,7 +275,7 @@ void thrown_into(bool copied)
 			return 1000 + k.resume_throwing(std::runtime_error(text));
 		}));
 		CHECK(n == 1040 && alive == 0);
-		// Not caught there: it comes out of resume_throwing, and goes on from there.
+		// Not caught there: it leaves resume_throwing and propagates from there.
 		try {
 			weft::handle(waits, weft_on(get).general([&](auto k) -> int {
 				Counted in_clause;
@@ -374,7 +375,7 @@ void kept()
 	CHECK(trace == "abcabcabc...");
 	CHECK(alive == 0);
 
-	// Let go, by destruction and by assignment.
+	// Dropped by destruction and by assignment.
 	weft::resumption<void, int> one, other;
 	for (auto *to : {&one, &other})
 		CHECK(weft::handle(
@@ -435,7 +436,7 @@ void dropped()
 	    }));
 	CHECK(why == "because 5" && alive == 0);
 
-	// Not decided about: an answer without the rest of the body.
+	// Dropped without a decision: an answer without the rest of the body.
 	CHECK(weft::handle(
 		  [] {
 			  Counted counted;
@@ -524,7 +525,7 @@ void exceptions()
 			  }
 		  },
 		  weft_on(get).tail([]() -> int64_t { throw std::runtime_error("tail"); })) == -1);
-	// Out of a general clause, past the body that it has not decided about, and one that it has resumed.
+	// Out of a general clause, past a body that it has not decided about, and past a body that it has resumed.
 	for (bool resumed : {false, true})
 		try {
 			weft::handle([counted = Counted()] { return static_cast<int>(get()); },
@@ -674,7 +675,7 @@ int main()
 	kept();
 	dropped();
 	on_other_threads();
-	if (!WEFT__SANITIZED) // copied stacks are not for sanitizers
+	if (!WEFT__SANITIZED) // sanitizers do not support copied stacks
 		many_times(), many_throws();
 	exceptions();
 	no_memory();

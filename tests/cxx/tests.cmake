@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# C++: headers without warnings, exceptions, effects of C++ types, forced unwinding; weft.hpp, on several policies, and without
-# exceptions and type information; what must not compile; and thread-local variables after migration.
+# C++: headers without warnings, exceptions, effects of C++ types, forced unwinding; weft.hpp, on several policies, and
+# without exceptions and type information; programs that must not compile; and thread-local variables after migration.
 weft_part(cxx cxx SLOW)
 
 set(pedantic -Wall -Wextra -Wpedantic -Werror)
@@ -18,7 +18,7 @@ function(cxx_headers compiler driver file)
 	endforeach()
 endfunction()
 
-# program(NAME FLAG…): with how it is compiled in its name. Sets `program`.
+# program(NAME FLAG…): a program whose name tells how it is compiled. Sets `program`.
 function(cxx_program name)
 	weft_named(how ${name} ${ARGN})
 	weft_program(${how} ${compiler} SOURCES ${name}.cc FLAGS ${pedantic} ${ARGN})
@@ -41,7 +41,7 @@ foreach(compiler IN LISTS weft_compilers)
 			weft_test(warned.${standard}.everything COMMAND ${command} -Weverything -isystem ${includes})
 		endif()
 	endforeach()
-	# A header that silences the user's warnings for good.
+	# A header that permanently silences the user's warnings.
 	weft_test(canary.warned.${compiler} COMMAND ${weft_tests}/cxx/warned.py warned.c ${weft_${compiler}} -std=c11 -Wall -Wextra -Wpedantic
 		-I ${includes} -include ${weft_tests}/cxx/silences.h FAILS SAYS "only lines")
 	foreach(name exceptions effects cancel)
@@ -60,7 +60,7 @@ foreach(compiler IN LISTS weft_compilers)
 		cxx_program(bare -fno-exceptions -fno-rtti ${how})
 	endforeach()
 
-	# Clauses that do not fit, of weft::handle.
+	# Clauses of weft::handle that do not fit.
 	set(wrong ${weft_tests}/wrong.py)
 	string(REGEX REPLACE "^gcc$" "g++" name ${compiler})
 	string(REGEX REPLACE "^clang$" "clang++" name ${name})
@@ -90,7 +90,7 @@ foreach(compiler IN LISTS weft_compilers)
 		weft_test(tls.${level}.${compiler} COMMAND @tls.${level}.${compiler})
 		weft_test(tls.${level}.shared.${compiler} COMMAND @tls.${level}.shared.${compiler})
 	endforeach()
-	# The compiler keeps addresses over a switch where it is let.
+	# The compiler keeps addresses over a switch unless that is prevented.
 	weft_test(canary.tls.${compiler} COMMAND @tls.O2.${compiler} SAYS "plain accesses [1-9]")
 endforeach()
 weft_test(canary.warning COMMAND gcc ${pedantic} -isystem ${includes} -c ${weft_tests}/cxx/bad.c -o /dev/null FAILS SAYS "unused variable")

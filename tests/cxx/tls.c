@@ -2,16 +2,15 @@
 /*
  * Thread-local variables after a switch that moved the coroutine to another thread.
  *
- * What Weft guarantees, whatever the compiler does: weft_current() and everything in its own headers are the
- * new thread's. What compilers guarantee about the program's variables: nothing. To them a function runs on
- * one thread, so that the address of a __thread variable is computed once and kept over the switch, and so is
- * what errno's accessor, declared constant, returned. They do it, gcc and clang, from -O1 on, in executables
- * (mostly errno and arrays) and in shared objects (everything). No clobber tells them otherwise. What is known
- * to work, and must: a function that is neither inlined nor known to have no effects, such as THREAD_LOCAL of
- * tls.h defines.
+ * Weft guarantees, with any compiler: weft_current() and everything in its own headers are the new thread's. Compilers
+ * guarantee nothing about the program's variables. For them a function runs on one thread, so the address of a __thread
+ * variable is computed once and kept over the switch, and so is the result of errno's accessor, which is declared
+ * constant. gcc and clang do this from -O1 on, in executables (mostly errno and arrays) and in shared objects
+ * (everything). No clobber prevents it. One way is known to work, and must work: a function that is neither inlined nor
+ * known to have no effects, as THREAD_LOCAL of tls.h defines it.
  *
- * Plain accesses are counted, not required to be right. The lane wants to see some that are wrong: where
- * none is, the others prove nothing.
+ * Plain accesses are counted, but need not be right. The lane requires some wrong accesses: without any, the other
+ * checks prove nothing.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -43,7 +42,7 @@ static __attribute__((noinline)) int get_errno(void)
 
 struct result result;
 
-/* Each loop is one that optimizers like: the address is the same in all rounds. */
+/* The optimizer can simplify each loop: the address is the same in all rounds. */
 static void *body(void *unused)
 {
 	for (int round = 0; round < ROUNDS; round++) {
@@ -52,7 +51,7 @@ static void *body(void *unused)
 		tls_array[round] = 1;
 		errno = round;
 		(void)weft_suspend(NULL);
-		/* Now on the other thread, whose variables say whose they are. */
+		/* Now on the other thread, whose variables identify it. */
 		result.plain += tls_exported != OTHER(round);
 		result.plain += tls_static != OTHER(round);
 		result.plain += tls_array[0] != (char)OTHER(round);
@@ -66,7 +65,7 @@ static void *body(void *unused)
 	return unused;
 }
 
-/* The thread's variables say which round of which thread it is. */
+/* The thread's variables hold the round and the thread. */
 static void mark(long value)
 {
 	tls_exported = tls_static = value;

@@ -6,11 +6,11 @@
 
 enum { ROUNDS = 16 };
 
-/* What the variables of the thread hold that continues the coroutine after this round. */
+/* The value of the variables in the thread that continues the coroutine after this round. */
 #define OTHER(round) (1000L + (round))
 
 struct result {
-	long plain, function, own; /* how many reads gave another value than the thread's */
+	long plain, function, own; /* number of reads that did not give the thread's value */
 	weft_coro_t *k;
 };
 

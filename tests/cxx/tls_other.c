@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* In another file, so that nothing of it is known where it is called. */
+/* In a separate file, so that the caller's compiler knows nothing about it. */
 #include "tls.h"
 
 long *address_of_exported(void)

@@ -28,7 +28,7 @@ static void check_current(struct world *w)
 	CHECK(w, w->cur->status == RUNNING);
 }
 
-/* A clause runs: is it the one? */
+/* Checks that the clause that runs is the expected clause. */
 static struct world *check_clause(void *state, enum happening what, int op, uint64_t token)
 {
 	struct instance *in = state;
@@ -49,7 +49,7 @@ static void *conclude(struct world *w)
 	return (void *)w->result;
 }
 
-/* A few steps while this frame holds something that can be used once. */
+/* Takes a few steps while this frame holds a value that can be used once. */
 static void meanwhile(struct world *w, unsigned percent)
 {
 	w->cur->holding++;
@@ -97,7 +97,7 @@ static void count(struct world *w, const struct co *target, enum happening what,
 	}
 }
 
-/* Where weft_locate says, or where the next handler further out is. */
+/* Returns the result of weft_locate, or the next enclosing handler. */
 static struct co *locate(struct world *w, int op)
 {
 	struct co *target = predict(w->cur, op, -1), *outer;
@@ -134,7 +134,7 @@ static struct co *prepare(struct world *w, struct call *call, int op, int *label
 	return predict(w->cur, op, -1);
 }
 
-/* The current coroutine is about to leave for the target's resumer, unless nothing of the kind happens. */
+/* The current coroutine is about to switch to the target's resumer, unless the event does not do so. */
 static void go_to(struct world *w, struct co *target, enum happening what)
 {
 	if (what == REQUESTED || what == CAPTURED)
@@ -154,14 +154,14 @@ void perform(struct world *w)
 	if (!target && op == OP_x0)
 		return; /* it would end the program */
 	if (what == CAPTURED && is_multi(target, op) && w->cur->holding)
-		return; /* what these frames hold can be used once */
+		return; /* these frames hold a value that can be used once */
 	count(w, target, what, op, &call);
 	expect(w, what, target, op, call.token);
 	w->event.label = label;
 	go_to(w, target, what);
 	got = ops[op].perform(&call);
 	CHECK(w, got == w->reply);
-	w->cur->mask = mask; /* it may have been forwarded */
+	w->cur->mask = mask; /* the effect may have been forwarded */
 	check_current(w);
 }
 
@@ -176,7 +176,7 @@ uint64_t on_default(int op, uint64_t token)
 	return w->reply;
 }
 
-/* ---- left for the end ------------------------------------------------------------------------------------------- */
+/* ---- deferred until the end -------------------------------------------------------------------------------------- */
 
 static int place_of(struct world *w, const struct left *left)
 {
@@ -188,7 +188,8 @@ static int place_of(struct world *w, const struct left *left)
 	return at;
 }
 
-/* The run that waits for its answer is the one that it was left for, and this is the last of those. */
+/* The run that waits for its answer is the run for which the function was deferred, and it is the last deferred
+ * function. */
 static void *on_end(void *state, void *answer, const struct left *left)
 {
 	struct instance *in = state;
@@ -219,7 +220,7 @@ static void leave_for_the_end(struct world *w, const struct co *target)
 
 /* ---- in place ---------------------------------------------------------------------------------------------------- */
 
-/* What is performed inside a clause leaves for somebody further out than the clause's handler. */
+/* An effect that is performed inside a clause switches to a handler outside of the clause's handler. */
 static void go_outwards(struct world *w, struct co *target, enum happening what)
 {
 	if (what == REQUESTED || what == CAPTURED)
@@ -242,7 +243,7 @@ static void count_general(struct world *w, const struct co *target, enum happeni
 		w->count[COUNT_REQUEST]++;
 }
 
-/* The handler may be another one than the clause's: then, if it does not have the effect, the next one that does. */
+/* The handler may differ from the clause's: if it does not have the effect, the next handler that has it answers. */
 static void generalize(struct world *w, int op, int label)
 {
 	struct co *mask = w->cur->mask, *target = mask;
@@ -269,7 +270,7 @@ static void generalize(struct world *w, int op, int label)
 	check_current(w);
 }
 
-/* Leave what the clause was called for to the next handler: false, if that cannot be just now. */
+/* Forwards the clause's perform to the next handler. Returns false if this is not possible now. */
 static bool forward(struct world *w, const struct co *from, int op, int label, uint64_t token)
 {
 	struct co *target = predict_outside(from, op, label);
@@ -299,7 +300,7 @@ uint64_t on_tail(void *state, int op, int which, uint64_t token)
 		steps(w, 3);
 	if (w->steps > 0 && chance(w, 15))
 		wait_for_resumer(w);
-	/* It may be under another handler than before; a label is not known any more then. */
+	/* The coroutine may be under another handler than before; then the label is unknown. */
 	if (w->steps > 0 && (label < 0 || target->moves == moves) && chance(w, target->moves == moves ? 20 : 70))
 		generalize(w, op, label);
 	if (target->driven && chance(w, 15))
@@ -313,7 +314,7 @@ uint64_t on_tail(void *state, int op, int which, uint64_t token)
 	return w->reply;
 }
 
-/* ---- after the body's end ---------------------------------------------------------------------------------------- */
+/* ---- after the end of the body ----------------------------------------------------------------------------------- */
 
 void *on_abort(void *state, int op, uint64_t token)
 {
@@ -353,7 +354,8 @@ static uint64_t begin_run(struct world *w, uint64_t run)
 	return before;
 }
 
-/* weft_run or weft_continue has returned: what it owned is gone, and nothing is left to be done. */
+/* weft_run or weft_continue has returned: the coroutines that it owned are deleted, and no deferred function is
+ * left. */
 static void end_run(struct world *w, struct co *t, uint64_t run, uint64_t before, void *result)
 {
 	const weft_ref_t ref = {t->k, t->id};
@@ -374,7 +376,7 @@ static void end_run(struct world *w, struct co *t, uint64_t run, uint64_t before
 	CHECK(w, t->status != RUNNING || weft_deref(ref) == t->k);
 }
 
-/* It must not end the program. */
+/* The exception must not end the program. */
 bool can_throw_into(struct world *w, const struct co *t)
 {
 	return chance(w, 15) && predict(t->leaf, OP_x0, -1);
@@ -437,7 +439,7 @@ static void keep(struct world *w, struct co *t, int op, weft_resumption_t *k)
 	t->owner = 0;
 }
 
-/* Frames that are copied have a place, in which another one may be now. */
+/* Copied frames are bound to a region, which another coroutine may occupy now. */
 static bool can_continue(struct world *w, const struct co *t, uint64_t then)
 {
 	return !has_copies(t) || (w->nested && context(w) == then) || !copies_running(w);
@@ -455,7 +457,7 @@ static void *decide(struct world *w, struct co *t, int op, weft_resumption_t *k)
 		return conclude(w);
 	}
 	switch (below(w, 10)) {
-	default: /* in the end */
+	default: /* eventually */
 		t->parent = w->cur;
 		t->reply = fresh(w);
 		awaken(w, t);
@@ -490,7 +492,7 @@ static void *decide(struct world *w, struct co *t, int op, weft_resumption_t *k)
 
 /* ---- multi clauses ----------------------------------------------------------------------------------------------- */
 
-/* What it is when it is continued once more. */
+/* Sets the model to the coroutine's state when it is continued once more. */
 static void go_back(struct world *w, struct co *t, const struct co *snapshot)
 {
 	drop_inside(w, t);
@@ -515,13 +517,13 @@ static void *fail_to_continue(struct world *w, struct co *t, int op, weft_resump
 struct many {
 	struct co *t, snapshot;
 	int op;
-	bool stranded; /* it cannot go back: others run inside it */
+	bool stranded; /* it cannot be restored, because other coroutines run inside it */
 };
 
 static void keep_copy(struct world *w, struct many *m, weft_resumption_t *k)
 {
 	weft_resumption_t kept = weft_keep(k);
-	bool possible = !m->stranded && !m->snapshot.mask; /* no clone has the address that the mask goes back to */
+	bool possible = !m->stranded && !m->snapshot.mask; /* no clone has the address that restores the mask */
 	struct co *c;
 
 	CHECK(w, weft_is_valid(&kept) == possible);
@@ -538,7 +540,7 @@ static void keep_copy(struct world *w, struct many *m, weft_resumption_t *k)
 	w->kept[w->kept_count++] = (struct kept){kept, c, m->op, true};
 }
 
-/* False: it cannot be continued any more. */
+/* Returns false if it cannot be continued any more. */
 static bool continue_again(struct world *w, struct many *m, weft_resumption_t *k, uint64_t then)
 {
 	if (m->t->status == DEAD || w->steps <= 0 || !can_continue(w, &m->snapshot, then))
@@ -590,7 +592,8 @@ void *on_general(void *state, weft_resumption_t *k, int op, uint64_t token)
 	return is_multi(t, op) ? decide_many(w, t, op, k) : decide(w, t, op, k);
 }
 
-/* ---- running, and continuing what was kept ------------------------------------------------------------------- */
+/* ---- running bodies, and continuing kept resumptions
+ * -------------------------------------------------------------- */
 
 void run(struct world *w)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the random programs perform, and their handlers, by tables. */
+/* The effects of the random programs, and their handlers, by tables. */
 #include "effects.h"
 
 weft_label_t labels[LABELS] = {WEFT_LABEL(fa, "first"), WEFT_LABEL(fa, "second"), WEFT_LABEL(fb, "third")};
@@ -101,7 +101,7 @@ const struct op ops[OPS] = {RETURNING(ROW){.name = "x0",
 
 /* ---- handlers ---------------------------------------------------------------------------------------------------- */
 
-/* T tail, U another tail, A abort, G general, M multi, Q requested, R return clause, F failure clause */
+/* T tail, U second tail clause, A abort, G general, M multi, Q requested, R return clause, F failure clause */
 #define EACH(H)                                                                                                        \
 	H(0, T(a0) T(a1) T(a2) T(a3))                                                                                  \
 	H(1, U(a0) A(a1) G(a2))                                                                                        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The effects of the random programs: more than a table has places, and some that share one. */
+/* The effects of the random programs: more effects than a table has places, and some effects that share a place. */
 #ifndef WEFT_TESTS_RANDOM_EFFECTS_H
 #define WEFT_TESTS_RANDOM_EFFECTS_H
 
@@ -33,7 +33,7 @@ struct call {
 	uint64_t token;
 	const weft_label_t *label;
 	weft_coro_t *at;
-	int guess; /* which of its tail clauses */
+	int guess; /* index of the guessed tail clause */
 };
 
 struct op {
@@ -57,7 +57,7 @@ enum kind { NO_CLAUSE, TAIL_1, TAIL_2, ABORT, GENERAL, MULTI, REQUESTED_CLAUSE }
 struct handler {
 	const weft_handler_t *handler;
 	unsigned char tail[OPS];  /* 0, TAIL_1 or TAIL_2 */
-	unsigned char other[OPS]; /* of the kinds after those */
+	unsigned char other[OPS]; /* of the later kinds */
 	bool runs;		  /* under weft_run: has no weft_requested */
 	bool multi, returns, fails;
 };
@@ -66,11 +66,11 @@ extern struct handler handlers[HANDLERS];
 extern weft_handler_t labelled[HANDLERS][LABELS];
 
 weft_handles_t handles(int set);
-extern const unsigned members[SETS]; /* of each set, as bits */
+extern const unsigned members[SETS]; /* effects of each set, as bits */
 
 void prepare_effects(void);
 
-/* What clauses call: clauses.c. */
+/* Functions that clauses call: clauses.c. */
 uint64_t on_tail(void *state, int op, int which, uint64_t token);
 void *on_abort(void *state, int op, uint64_t token);
 void *on_general(void *state, weft_resumption_t *k, int op, uint64_t token);

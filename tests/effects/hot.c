@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A clause that is inlined where it was guessed. */
+/* A clause that is inlined at the perform that guesses it. */
 #include <weft/weft.h>
 
 WEFT_EFFECT(void, emit, long, value);

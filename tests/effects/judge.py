@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What is seen only by looking at two runs, at assembly, or at what the preprocessor makes: judge.py WHAT WORD…
+"""Checks that compare two runs, or examine assembly or preprocessed text: judge.py WHAT WORD……
 
-    same REMEMBERING NOT WORD…     two programs of random.c do the same, and only the first remembers what it found
-    looks COMPILER…                a clause that is inlined where it was guessed cannot have passed its perform on: no look whether it has
-    text BYTES COMPILER…           a declaration is little text, as each file that includes it pays for that
+same REMEMBERING NOT WORD…     two programs of random.c do the same, and only the first caches search results
+looks COMPILER…                a clause inlined at its guess cannot have forwarded its perform, so the code has no check for it
+text BYTES COMPILER…           a declaration is a short text, because each file that includes it must parse it
 """
 import os
 import pathlib

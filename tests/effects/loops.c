@@ -68,7 +68,7 @@ static void check_request(struct world *w, weft_request_t r)
 	      weft_state(e->target->k) == (e->what == RETURNED || e->what == EXITED ? WEFT_FINISHED : WEFT_SUSPENDED));
 }
 
-/* In place of what it waits for. */
+/* Throws into the coroutine instead of replying. */
 static weft_request_t resume_throwing(struct world *w, weft_coro_t *k, const struct spec *spec)
 {
 	uint64_t token = throw_here(w);
@@ -78,7 +78,7 @@ static weft_request_t resume_throwing(struct world *w, weft_coro_t *k, const str
 	return weft_resume_throw(k, handles(spec->index), x0, token);
 }
 
-/* Until it suspends; the event says what then. */
+/* Resumes the coroutine until it suspends, and records the event. */
 static weft_request_t resume(struct world *w, struct co *t)
 {
 	uint64_t run = fresh(w);
@@ -190,7 +190,7 @@ static void leave_for_others(struct world *w, struct co *t)
 		list_add(&w->heads, t);
 }
 
-/* Something else while it waits; false: after that it cannot be resumed here. */
+/* Does something else while it waits. Returns false if it cannot be resumed here afterwards. */
 static bool meanwhile(struct world *w, const struct co *t)
 {
 	w->cur->holding++;
@@ -253,7 +253,7 @@ static void create(struct world *w, struct co *c, int place)
 	c->id = weft_id(c->k);
 }
 
-/* Somebody whose last resumer is dead. */
+/* Returns a coroutine whose last resumer is dead. */
 static struct co *orphaned_head(struct world *w)
 {
 	for (unsigned i = 0, first = below(w, LIST); i < (unsigned)w->heads.count; i++) {
@@ -292,7 +292,7 @@ void make(struct world *w, bool reincarnate)
 
 /* ---- leaving without a handler ----------------------------------------------------------------------------------- */
 
-/* Not out of a clause whose handler would stay behind, nor to weft_run. */
+/* A coroutine cannot leave a clause whose handler would stay behind, nor leave to weft_run. */
 static bool can_leave(const struct co *me)
 {
 	return !me->root && !me->driven && (!me->mask || me->mask == me);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What must happen, from what was done. */
+/* The model: computes the expected events from the steps. */
 #include "world.h"
 
 _Noreturn void differs(const struct world *w, const char *file, int line, const char *condition)
@@ -131,7 +131,7 @@ bool is_multi(const struct co *target, int op)
 	return target->spec.kind == TABLE && handlers[target->spec.index].other[op] == MULTI;
 }
 
-/* ---- what happens to coroutines ---------------------------------------------------------------------------------- */
+/* ---- events of coroutines ---------------------------------------------------------------------------------------- */
 
 void suspend(struct world *w, struct co *target)
 {
@@ -153,7 +153,7 @@ void awaken(struct world *w, struct co *c)
 	c->reply = 0;
 }
 
-/* By one of those from `leaf` to `outer`. */
+/* Was c made by a coroutine from `leaf` to `outer`? */
 static bool made_within(const struct co *c, const struct co *leaf, const struct co *outer)
 {
 	for (const struct co *i = leaf;; i = i->parent) {
@@ -198,7 +198,7 @@ static void abandon(struct world *w, struct co *c, struct co *leaf)
 	for (struct co *i = leaf, *up; i != c; i = up) {
 		up = i->parent;
 		if (i->copy || i->driven || w->finished.count == LIST) {
-			i->status = FINISHED; /* whoever has its handle is gone too: for clean_up() */
+			i->status = FINISHED; /* the owner of its handle is also dead: for clean_up() */
 		} else if (made_within(i, leaf, c)) {
 			die(w, i);
 			inherit(w, i, c);
@@ -282,7 +282,7 @@ static void audit_entry(struct world *w, const struct weft__found *f, const stru
 	}
 }
 
-/* What a perform would use, and what lies in the table behind it. */
+/* Checks the entry that a perform would use, and the entry behind it in the table. */
 static void audit_key(struct world *w, const struct co *c, const void *key, int op, int label)
 {
 	struct weft__found used;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * random [OPTION…]: random programs of handlers of all kinds against a model of them (world.h).
- *   --seed N        the first program's, else WEFT_SEED, else random; the next one's is one more
+ *   --seed N        of the first program, else WEFT_SEED, else random; the seed increases by one for each program
  *   --from N        begin with the Nth program behind that                --programs N   how many
  *   --until N       programs until each clause kind has run N times, or as often as WEFT_EFFECTS says
  *   --threads N     1 to 3; else random
  *   --steps N       steps of a program                                    --profile N    0 to 4; else random
- *   --uncached      the library never remembers what it found (WEFT__NO_MEMO)
- *   --trace         what each step is
- * Prints a digest of all that happened, which depends on the seed alone, and how often each kind of clause ran.
+ *   --uncached      the library does not cache search results (WEFT__NO_MEMO)
+ *   --trace         print each step
+ * Prints a digest of all events, which depends on the seed alone, and how often each kind of clause ran.
  */
 #include "world.h"
 
@@ -97,7 +97,7 @@ static void begin_thread(struct threads *b, int i)
 		abort();
 }
 
-/* Another one in its place: its root often has the same address. */
+/* Replaces a thread: the new thread's root often has the same address. */
 static void replace_thread(struct world *w, int i)
 {
 	struct threads *b = w->baton;
@@ -166,7 +166,7 @@ static void run_program(struct world *w, uint64_t seed, const struct options *o)
 	choice = below(w, PROFILES);
 	if (o->profile >= 0)
 		choice = (unsigned)o->profile;
-	else if (o->until && w->count[COUNT_MULTI] * 2 < w->count[COUNT_ABORT]) /* the others come by themselves */
+	else if (o->until && w->count[COUNT_MULTI] * 2 < w->count[COUNT_ABORT]) /* the other kinds run often enough */
 		choice = MANY;
 	w->profile_number = (int)choice;
 	profile = profiles[choice];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a random program does next. */
+/* Chooses the next step of a random program. */
 #include "world.h"
 
 enum { PERFORM, RUN, LOOP, MAKE, WAIT, SWITCH, LEAVE, RESET, DELETE, KEPT, BATON, REINCARNATE, AUDIT, CHOICES };
@@ -52,7 +52,8 @@ static int choose(struct world *w)
 static void act(struct world *w, int choice)
 {
 	bool deep = choice != PERFORM && too_deep(w);
-	/* What weft_run and weft_continue leave to be done on a copied stack needs its place, where another may be. */
+	/* Functions deferred by weft_run and weft_continue on a copied stack need its region, which another coroutine
+	 * may occupy. */
 	bool placed = w->nested || !w->cur->copy;
 
 	switch (choice) {
@@ -109,7 +110,7 @@ void step(struct world *w)
 	w->count[COUNT_STEPS]++;
 	w->cur->nest++;
 	choice = choose(w);
-	if (choice == PERFORM && w->cur->root && chance(w, 80)) /* nobody would handle it */
+	if (choice == PERFORM && w->cur->root && chance(w, 80)) /* no handler would handle it */
 		choice = RUN;
 	act(w, choice);
 	w->cur->nest--;
@@ -121,7 +122,7 @@ void steps(struct world *w, unsigned most)
 		step(w);
 }
 
-/* The one that it was made for, if that still waits. */
+/* Resumes the coroutine for which it was made, if that coroutine still waits. */
 static void do_mission(struct world *w)
 {
 	struct co *t = w->cur->mission;
@@ -160,7 +161,7 @@ void *body(void *record)
 	me->k = weft_current();
 	TRACE(w, "%d begins in %p, under %d\n", serial_of(me), (void *)me->k, serial_of(me->parent));
 	me->id = weft_id(me->k);
-	/* What copied frames have deferred could not be done just anywhere. */
+	/* Cleanups in copied frames could not run in every region. */
 	me->cleans = !w->nested && chance(w, 10);
 	me->cleaned = false;
 	if (me->cleans)
@@ -184,7 +185,7 @@ static void end_all(struct world *w, enum status status)
 
 		if (c->status != status)
 			continue;
-		if (status != SUSPENDED) /* whoever it was inside of is gone */
+		if (status != SUSPENDED) /* the coroutine around it has ended */
 			c->leaf = c;
 		w->finished.count = 0;
 		if (weft_deref((weft_ref_t){c->k, c->id}))

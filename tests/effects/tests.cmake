@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Random programs of handlers of every kind against a model, with what searches found remembered and not, by both compilers, and with
-# each rule of include/weft/handler_cache.h broken in turn. Declarations: their text, their names, what is said of a mistake in them.
-# WEFT_SEED=N repeats a run, WEFT_EFFECTS=N asks for more operations per clause kind than 2 000 000, in each of two tests.
+# Random programs of handlers of every kind against a model, with and without the cache of handlers, by both compilers,
+# and with each rule of include/weft/handler_cache.h broken in turn. Declarations: their text, their names, the messages
+# about mistakes in them. WEFT_SEED=N repeats a run, WEFT_EFFECTS=N asks for more operations per clause kind than 2 000
+# 000, in each of two tests.
 weft_part(effects effect SLOW)
 
 set(judge ${weft_tests}/effects/judge.py)

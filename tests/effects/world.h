@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the random programs and their model share. The model is a record per coroutine of what was done to it: who
- * resumed it, what that one handles, which tail clause it executes. From records alone it says, before each perform,
- * what must happen; whatever happens checks that it was said.
+ * Declarations shared by the random programs and their model. The model is a record for each coroutine of the steps
+ * applied to it: its resumer, the effects that the resumer handles, the tail clause that it executes. From records
+ * alone the model predicts, before each perform, the next event; each event checks that it was predicted.
  *
- * One thread at a time executes, the one with the baton, so that a seed gives one trace however many threads there are.
- * Frames may be copied (multi clauses), so nothing that a frame remembers across a suspension is trusted but the world:
- * who executes is `cur`.
+ * One thread at a time executes, the holder of the baton, so a seed gives one trace with any number of threads. Frames
+ * may be copied (multi clauses), so a frame trusts nothing that it remembers across a suspension except the world:
+ * `cur` is the current coroutine.
  */
 #ifndef WEFT_TESTS_WORLD_H
 #define WEFT_TESTS_WORLD_H
@@ -23,16 +23,16 @@ enum { THREADS = 3, TABLES = 6, LIST = 48, STORAGES = 6, RECORDS = 12000, THENS 
 
 enum status { NEW, SUSPENDED, INSIDE, RUNNING, FINISHED, DEAD };
 
-/* What a resumer handles. */
+/* The effects that a resumer handles. */
 struct spec {
 	enum { SET, TABLE } kind;
-	int index; /* of the set or the handler */
-	int label; /* of the handler, -1: none */
+	int index; /* index of the set or the handler */
+	int label; /* label of the handler, -1: none */
 	struct instance *instance;
-	int table; /* where the handler lies, in tables of the world; -1: where it was defined */
+	int table; /* index of the handler's place in the world's tables; -1: it is at its definition */
 };
 
-/* What clauses get as their state. */
+/* The state of clauses. */
 struct instance {
 	struct world *world;
 	int handler;
@@ -45,20 +45,20 @@ struct co {
 	enum status status;
 	bool root, copy, storage;
 	bool waiting; /* for a value, not a reply */
-	bool driven;  /* driven: by weft_run or weft_continue, not by a loop of ours */
+	bool driven;  /* driven by weft_run or weft_continue, not by a loop of the test */
 	struct co *parent, *leaf, *mask, *creator;
 	struct spec spec;
 	uint64_t run, owner; /* the resume that it runs in, the weft_run that will delete it */
-	uint64_t waits_for;  /* the run that it called last of those that have not returned */
-	uint64_t moves;	     /* how often it was resumed under another handler, or on another label, than before */
+	uint64_t waits_for;  /* the last run called by it that has not returned */
+	uint64_t moves;	     /* number of resumes under a handler or on a label different from the one before */
 	uint64_t reply;
-	int nest, holding;    /* calls of step() on its stack; those of them that a copy of it must not repeat */
-	bool cleans, cleaned; /* its body has deferred something; that has run */
+	int nest, holding;    /* calls of step() on its stack; number of these that a copy of it must not repeat */
+	bool cleans, cleaned; /* its body has deferred a function; that function has run */
 	struct co *mission;   /* to be resumed first */
-	struct co *former;    /* the record of who resumed it last */
+	struct co *former;    /* the record of its last resumer */
 	struct co **list;
 	int at;
-	struct co *heir; /* who keeps it now that it has ended, and those that owned it too */
+	struct co *heir; /* the owner after its end; also inherits from those that owned it */
 };
 
 enum happening { NOTHING, DEFAULTED, IN_PLACE, ABORTED, CAPTURED, REQUESTED, WAITING, RETURNED, EXITED, FAILED };
@@ -77,7 +77,7 @@ struct kept {
 	bool multi;
 };
 
-/* A function that a tail clause left for a run's end. */
+/* A function that a tail clause deferred until a run's end. */
 struct left {
 	struct world *world;
 	uint64_t run, number;
@@ -88,7 +88,7 @@ struct list {
 	int count;
 };
 
-/* Where handlers lie that are made when they are needed: others lie there when nobody is under them any more. */
+/* A place of handlers that are made on demand; it is reused when no coroutine is under its handler any more. */
 struct table {
 	weft_handler_t handler;
 	int index, label;
@@ -117,7 +117,7 @@ struct profile {
 
 struct world {
 	uint64_t random, serial, digest, result, reply;
-	long steps; /* left */
+	long steps; /* number of steps left */
 	struct co *cur;
 	struct event event;
 	struct list heads, finished;
@@ -132,7 +132,7 @@ struct world {
 	struct co *records;
 	struct instance *instances;
 	struct table tables[TABLES];
-	struct co *kept_dead[RECORDS]; /* those with an heir */
+	struct co *kept_dead[RECORDS]; /* ended coroutines with an heir */
 	int kept_dead_count;
 
 	int record_count, instance_count;
@@ -142,7 +142,7 @@ struct world {
 	int threads, thread;
 	bool traced;
 	bool many;   /* prefers handlers with multi clauses */
-	bool nested; /* nothing that waits is resumed elsewhere */
+	bool nested; /* no suspended coroutine is resumed elsewhere */
 	struct threads *baton;
 	uint64_t seed;
 };
@@ -184,24 +184,24 @@ _Noreturn void differs(const struct world *w, const char *file, int line, const 
 struct co *new_record(struct world *w);
 int serial_of(const struct co *c);
 struct instance *new_instance(struct world *w, int handler);
-/* Whose handler an effect performed at c gets to; NULL: nobody's. */
+/* The coroutine whose handler gets an effect performed at c; NULL: there is no handler. */
 struct co *predict(const struct co *c, int op, int label);
-/* The same for those further out than the handler of c. */
+/* Like predict, but only for handlers outside of the handler of c. */
 struct co *predict_outside(const struct co *c, int op, int label);
 bool spec_answers(const struct spec *spec, int op, int label);
-/* What happens there; `far`: tail clauses are passed by. */
+/* The predicted event there; `far`: tail clauses are skipped. */
 enum happening outcome(const struct co *target, int op, bool far);
 bool is_multi(const struct co *target, int op);
 void suspend(struct world *w, struct co *target);
-/* c is, or will be, under another handler than it was. */
+/* c is, or will be, under a new handler. */
 void set_spec(struct co *c, struct spec spec);
 const weft_handler_t *handler_of(const struct world *w, const struct spec *spec);
 void awaken(struct world *w, struct co *c);
-/* It and what is inside it will not run again. */
+/* The coroutine and the coroutines inside it will not run again. */
 void finish(struct world *w, struct co *c);
 void drop_inside(struct world *w, struct co *c);
 void die(struct world *w, struct co *c);
-/* c has been deleted or reset, and with it those that it kept. */
+/* c has been deleted or reset, and with it the coroutines that it owned. */
 void check_inheritance(struct world *w, const struct co *c);
 
 void list_add(struct list *list, struct co *c);
@@ -209,7 +209,7 @@ void list_remove(struct list *list, struct co *c);
 bool has_copies(const struct co *head);
 bool copies_running(const struct world *w);
 uint64_t context(const struct world *w);
-/* Every entry of the table that is about who runs now is as the model says. */
+/* Checks that every entry of the table about the current coroutine agrees with the model. */
 void audit(struct world *w);
 
 /* ---- steps.c ----------------------------------------------------------------------------------------------------- */
@@ -226,9 +226,9 @@ void take_head(struct world *w, struct co *c);
 void perform(struct world *w);
 void run(struct world *w);
 void use_kept(struct world *w);
-/* Is x0 to be performed where t waits, when the current coroutine resumes t? */
+/* Is x0 performed at the suspension of t when the current coroutine resumes t? */
 bool can_throw_into(struct world *w, const struct co *t);
-/* The current coroutine, which has waited, performs x0 with the token that is returned. */
+/* The current coroutine, which was suspended, performs x0 with the returned token. */
 uint64_t throw_here(struct world *w);
 void expect(struct world *w, enum happening what, struct co *target, int op, uint64_t token);
 uint64_t fresh(struct world *w);
@@ -238,7 +238,7 @@ uint64_t fresh(struct world *w);
 void loop(struct world *w, struct co *t, int rounds);
 void make(struct world *w, bool reincarnate);
 void wait_for_resumer(struct world *w);
-/* A place for the handler of a table among those of the world; -1: there is none. */
+/* Returns a free place for a handler in the world's tables; -1: there is none. */
 int place_table(struct world *w, int index, int label);
 void switch_sideways(struct world *w);
 void leave(struct world *w);
@@ -248,7 +248,7 @@ void delete_coroutine(struct world *w, struct co *c);
 
 /* ---- random.c ---------------------------------------------------------------------------------------------------- */
 
-/* Let another thread go on; come back when it is this one's turn. */
+/* Passes the baton to another thread; returns when it is this thread's turn. */
 void pass_baton(struct world *w);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* cost: nanoseconds of what weft/defer.h adds. Not a test: gcc -O2 -Iinclude tests/ends/cost.c libweft.a -pthread */
+/* cost: the cost of weft/defer.h in nanoseconds. Not a test: gcc -O2 -Iinclude tests/ends/cost.c libweft.a -pthread */
 #include <stdio.h>
 #include <time.h>
 #include <weft/weft.h>
@@ -23,7 +23,7 @@ static void *waits(void *arg)
 	return arg;
 }
 
-/* Of `arg` coroutines, one in the other; each defers something if `deferring`. */
+/* For `arg` nested coroutines; each defers a cleanup if `deferring`. */
 static bool deferring;
 
 static void *nests(void *arg)

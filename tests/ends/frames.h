@@ -9,11 +9,11 @@ extern "C" {
 
 void frame_plain(void (*run)(void *), void *arg);
 
-/* Defer giving back what is taken, once, twice, or in each round of a loop; then run. */
+/* Takes a resource and defers its release, once, twice, or in each round of a loop; then runs `run`. */
 enum { FRAME_ONE, FRAME_TWO, FRAME_LOOP, FRAME_SHAPES };
 void frame_deferring(int shape, void *(*take)(void), void (*give)(void *), void (*run)(void *), void *arg);
 
-/* Defer one thing, then run. */
+/* Defers one cleanup, then runs `run`. */
 void frame_holding(void (*deferred)(void *), void *what, void (*run)(void *), void *arg);
 
 #ifdef __cplusplus

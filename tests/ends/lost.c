@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* lost COUNT: coroutines that are forgotten while they wait, beside others that are not. */
+/* lost COUNT: coroutines that are leaked while they are suspended, beside coroutines that are not. */
 #include <stdlib.h>
 #include <weft/weft.h>
 
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 		opens("reader");
 	weft_delete(opens("deleted"));
 	weft_resume(ends, NULL, WEFT_HANDLE_NONE);
-	weft_create(waits, NULL); /* has nothing to lose */
+	weft_create(waits, NULL); /* owns nothing that could be lost */
 	weft_init(&embedded, waits, NULL, NULL);
 	weft_resume(&embedded, NULL, WEFT_HANDLE_NONE);
 	return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// In which order what is owned is given back, for each way to end: one line that says so, and one of ours that agrees.
+// The order in which owned resources are released, for each way to end: the expected line, and the line that the test
+// records.
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -18,7 +19,7 @@ namespace
 
 std::string trace;
 int failures;
-bool thread_exits; // which is no C++ exception, and is not counted
+bool thread_exits; // this is no C++ exception, and is not counted
 
 void note(const char *what)
 {
@@ -38,7 +39,7 @@ void give_back(void *name)
 	note(static_cast<char *>(name));
 }
 
-// No scope here ends in the ordinary way. A guard that commits unless an exception passes must see that.
+// No scope here ends in the ordinary way. A guard that commits unless an exception passes must detect that.
 struct Noted {
 	const char *name;
 	int before = std::uncaught_exceptions();
@@ -50,7 +51,7 @@ struct Noted {
 	}
 };
 
-// While one coroutine is being unwound, another one is deleted.
+// While one coroutine is being unwound, a second coroutine is deleted.
 struct Deletes {
 	weft_coro_t *k;
 	Noted noted;
@@ -135,7 +136,7 @@ void asks(void *)
 	ask();
 }
 
-// ---- several --------------------------------------------------------------------------------------------------------
+// ---- several coroutines ------------------------------------------------------------------------------------------
 
 template <weft_fn_t *inner> void *resumes(void *)
 {
@@ -322,7 +323,7 @@ int main()
 
 	one_coroutine();
 	several_coroutines();
-#ifndef PLAIN_LIBRARY /* of weft_run, whose resume says nothing to the sanitizer of the program */
+#ifndef PLAIN_LIBRARY /* in weft_run, whose resume does not inform the program's sanitizer */
 	handlers();
 #else
 	(void)handlers;

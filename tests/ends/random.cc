@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Random trees of coroutines that own things, ended at random: by returning, deletion, exits, exceptions, the end of
-// the thread. What each owns is on a list of ours; each must be given back once, innermost first, by its coroutine,
-// before whoever ended that hears of it.
+// Random trees of coroutines that own resources, ended at random: by returning, deletion, exits, exceptions, the end of
+// the thread. The test lists the resources of each coroutine; each must be released once, innermost first, by its
+// coroutine, before the code that ended the coroutine continues.
 //   random [seed=N] [rounds=N] [copy | mmu | lookahead] [exit | exit-only] [canary=once|order]
 #include <cstdio>
 #include <cstdlib>
@@ -24,8 +24,8 @@ namespace
 struct Coroutine {
 	weft_coro_t *k = nullptr;
 	Coroutine *resumer = nullptr; // while it runs
-	bool answers = false;	      // does its resumer, now?
-	bool catches = false;	      // or catch what is meant for it
+	bool answers = false;	      // does its resumer answer now?
+	bool catches = false;	      // or catch an exception for it
 	bool cxx = false;	      // may it have frames with destructors?
 	std::vector<uint64_t> owned;
 	uint64_t number = 0;
@@ -72,7 +72,7 @@ Coroutine *current()
 	return found->second;
 }
 
-// Nothing that has ended owns anything.
+// No ended coroutine owns anything.
 void check_ended()
 {
 	for (auto &entry : known)
@@ -80,7 +80,7 @@ void check_ended()
 			wrong("a coroutine ended and still owns something");
 }
 
-// Those that were running in k, made there, and given back by nobody have gone with it.
+// Coroutines that were running in k, made there, and not released, have ended with it.
 void check_lost()
 {
 	for (auto entry = known.begin(); entry != known.end();) {
@@ -105,7 +105,7 @@ void remove(Coroutine *c)
 	check_lost();
 }
 
-// ---- what is owned --------------------------------------------------------------------------------------------------
+// ---- resources ------------------------------------------------------------------------------------------------------
 
 void *short_lived(void *argument)
 {
@@ -116,7 +116,7 @@ void *short_lived(void *argument)
 	return argument;
 }
 
-// Whoever has ended: their stacks get used.
+// Reuses the stacks of ended coroutines.
 void churn()
 {
 	weft_coro_t *k = weft_create(short_lived, nullptr);
@@ -133,7 +133,7 @@ uint64_t expected_answer(Coroutine *c)
 	return 0;
 }
 
-// Who answers may change when it has answered.
+// A resumer may stop answering after it has answered.
 void check_answer(Coroutine *c)
 {
 	uint64_t answer = expected_answer(c);
@@ -188,7 +188,7 @@ struct Owner {
 	}
 };
 
-// ---- what runs ------------------------------------------------------------------------------------------------------
+// ---- bodies ---------------------------------------------------------------------------------------------------------
 
 void run(void *depth);
 
@@ -220,7 +220,7 @@ Coroutine *make(bool cxx)
 	return c;
 }
 
-// Its owner keeps it like anything else.
+// Its owner owns it like any other resource.
 struct Holder {
 	Coroutine *c;
 	bool holds = true;
@@ -255,10 +255,11 @@ After answer(Coroutine *c, weft_request_t r, bool may_park)
 	if (draw(3))
 		return After::again;
 	ends[DELETED]++;
-	return After::done; // and deleted while suspended
+	return After::done; // and is deleted while suspended
 }
 
-// One run of it, until it suspends or ends. Who only asks may be on its way out, to where it is caught here.
+// Resumes the coroutine until it suspends or ends. A coroutine that only asks may be exiting to a point that catches
+// here.
 After once(Coroutine *c, Coroutine *me, bool may_park)
 {
 	weft_request_t r;
@@ -288,7 +289,7 @@ After once_catching(Coroutine *c, Coroutine *me, bool may_park)
 	return After::done;
 }
 
-// False: it is not ours any more.
+// Returns false if the caller does not own the coroutine any more.
 bool serve(Coroutine *c, Coroutine *me, bool may_park)
 {
 	After after;
@@ -310,7 +311,7 @@ void serve_c(void *c)
 	serve(static_cast<Coroutine *>(c), current(), false);
 }
 
-// `lost`: if this frame is, then with what it made.
+// `lost`: when this frame is lost, the coroutine ends with it.
 void keep(Coroutine *c, Coroutine *me, bool lost)
 {
 	if (me->cxx && draw(2)) {
@@ -326,7 +327,7 @@ void keep(Coroutine *c, Coroutine *me, bool lost)
 	}
 }
 
-// One that somebody else left.
+// Owns a coroutine that another frame left suspended.
 void keep_parked(Coroutine *me)
 {
 	Coroutine *c;
@@ -424,7 +425,7 @@ void check_round()
 		remove(c);
 	}
 	check_ended();
-	// An exception leaves behind, finished, what nobody's destructor gives back; an exit does not.
+	// An exception leaves finished coroutines behind that no destructor releases; an exit does not.
 	if (throws)
 		while (!known.empty()) {
 			if (weft_state(known.begin()->first) != WEFT_FINISHED)
@@ -461,17 +462,18 @@ int main(int argc, char **argv)
 			throws = false;
 		else if (word == "copy")
 			policies = {WEFT_COPY};
-		else if (word == "mmu") // for code made for it
+		else if (word == "mmu") // for code compiled for it
 			policies[3] = WEFT_MMU, policies.pop_back();
 		else if (word == "lookahead")
 			policies[3] = WEFT_LOOKAHEAD;
 		else
 			return std::fprintf(stderr, "unknown word %s\n", argv[i]), 2;
 	}
-	// Run times of sanitizers know no stacks on which code only is until it returns, and no faults in themselves.
+	// The sanitizers' runtimes support neither stacks that code uses only until it returns, nor faults in their own
+	// code.
 	if (WEFT__SANITIZED)
 		policies.resize(WEFT__TSAN ? 2 : 3);
-	while (weft_policy_unavailable(policies.back())) // of another architecture
+	while (weft_policy_unavailable(policies.back())) // of a different architecture
 		policies.pop_back();
 	for (seed = first; seed < first + rounds; seed++) {
 		pthread_t thread;

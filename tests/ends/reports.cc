@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What cannot go well is reported: reports CASE ends with one line.
+// Ends that cannot succeed are reported: reports CASE ends with one line.
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -27,7 +27,7 @@ weft_coro_t *start(weft_coro_t *k)
 	return k;
 }
 
-// ---- what is deferred does not come to its end ----------------------------------------------------------------------
+// ---- deferred functions that do not return --------------------------------------------------------------------------
 
 void suspends(void *)
 {

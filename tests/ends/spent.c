@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Ends without memory: malloc returns NULL from the first weft_exit on. Many ends are under way at once, nested in what
- * they call, or suspended there. All that is deferred is called, once.
+ * Ends without memory: malloc returns NULL from the first weft_exit on. Many ends are in progress at once, nested in
+ * deferred functions, or suspended there. Each deferred function is called exactly once.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void *runs_nested(void *n)
 	return "not left";
 }
 
-/* What is deferred runs a coroutine that is left in the same way. */
+/* The deferred function runs a coroutine that is left in the same way. */
 static void nested(void)
 {
 	weft_delete(started(runs_nested, ENDS));
@@ -94,7 +94,7 @@ static void *runs_slowly(void *n)
 	return "not left";
 }
 
-/* What is deferred suspends. */
+/* The deferred function suspends. */
 static void suspended(void)
 {
 	weft_coro_t *k[ENDS];
@@ -117,7 +117,7 @@ static void count_failures(weft_coro_t *k, weft_failure_t why)
 	told++;
 }
 
-/* More ends than the library has room for: coroutines fail, what is deferred in them is given up. */
+/* More ends than the library has room for: coroutines fail, and their deferred functions are abandoned. */
 static void too_many(void)
 {
 	static weft_coro_t *k[MANY];

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Ends of coroutines that do not come by returning: what is deferred, destructors, the lines that report what cannot go well.
-# WEFT_ROUNDS, WEFT_SEED when this is configured: more random trees, others.
+# Ends of coroutines other than by returning: deferred functions, destructors, and the reports of ends that cannot
+# succeed. WEFT_ROUNDS, WEFT_SEED at configuration: more, or different, random trees.
 weft_part(ends coro)
 
 set(rounds 1500)
@@ -45,7 +45,7 @@ foreach(compiler IN LISTS weft_compilers)
 			endforeach()
 		endforeach()
 	endforeach()
-	# With the static library, of which the linker takes the parts that the program asks for: see policies.
+	# With the static library, from which the linker takes only the parts that the program needs: see policies.
 	weft_archive(weft ${compiler})
 	set(archive ${CMAKE_CURRENT_BINARY_DIR}/ends/weft.${compiler}.a)
 	weft_object(frames ${compiler} frames.c -O2 -fexceptions)
@@ -64,7 +64,7 @@ endforeach()
 ends(debug gcc-debug-O0 no)
 weft_test(debug.random COMMAND @random.debug.gcc-debug-O0 rounds=${rounds} seed=${seed} SECONDS 100)
 
-# Programs with a sanitizer, the library with it and without.
+# Programs with a sanitizer; the library with and without it.
 set(asan -fsanitize=address,undefined -fno-sanitize-recover=undefined)
 set(tsan -fsanitize=thread)
 foreach(kind asan tsan)
@@ -85,12 +85,13 @@ foreach(kind asan tsan)
 		endif()
 		ends(${kind} ${library} yes -O1 ${${kind}} ${plain})
 		weft_test(${kind}.${library}.random COMMAND @random.${kind}.${library} rounds=${few} seed=${seed} SECONDS 100)
-		# In C++ an exception's arguments stay until whoever handles it deletes them: weft.hpp does, these programs do not.
+		# In C++ an exception's arguments stay until its handler deletes them: weft.hpp does this, these
+		# programs do not.
 		weft_test(${kind}.${library}.order COMMAND @order.${kind}.${library} ENV ASAN_OPTIONS=detect_leaks=0)
 	endforeach()
 endforeach()
 
-# On stacks of chunks: frames are unwound from one to the next.
+# On stacks of chunks: the unwinder crosses from one chunk to the next.
 foreach(kind segmented mmu lookahead)
 	foreach(exceptions no yes)
 		set(unwind)
@@ -121,6 +122,6 @@ report(further-in "cannot stop coroutine \"inner\" (#2) from ending: something d
 report(by-longjmp "in coroutine \"k\" (#1): a scope with weft_defer was left by longjmp, or by an exception that its code was not compiled for. use -fexceptions")
 report(swallowed "cannot stop coroutine \"k\" (#1) from ending: a catch (...) in it kept what unwinds it. rethrow there (throw.), or catch std::exception only")
 
-# What is lost, WEFT_LEAKS=1.
+# Leaked coroutines, WEFT_LEAKS=1.
 weft_program(lost gcc SOURCES lost.c FLAGS -O1)
 weft_test(lost COMMAND ${weft_tests}/ends/finds_lost @lost.gcc)

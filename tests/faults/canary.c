@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Scenarios that end otherwise than they say: each must be found. */
+/* Scenarios that end in an unexpected way: the lane must find each. */
 #include "scenario.h"
 
 static void wrong_text(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * closed [PART]: memory of commit stacks that is not open yet, whichever mechanism opens it (WEFT_COMMIT): who may
- * touch it, what a child of fork has, that the budget holds. The last part makes random programs and compares what
- * the library says of its memory with what must be so: WEFT_SEED=N repeats one.
+ * closed [PART]: memory of commit stacks that is not open yet, for each mechanism that opens it (WEFT_COMMIT): the
+ * threads and system calls that may touch it, a child of fork, the budget. The last part makes random programs and
+ * compares the library's statistics of its memory with a model: WEFT_SEED=N repeats one program.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -47,7 +47,7 @@ static __attribute__((noinline)) void descend(long pages)
 	(void)frame[0];
 }
 
-/* Goes as deep as each resume says. */
+/* Recurses to the depth that each resume gives. */
 static void *goes(void *pages)
 {
 	while (pages) {
@@ -62,7 +62,7 @@ static bool fails(weft_coro_t *k, long pages)
 	return weft_resume(k, (void *)pages, WEFT_HANDLE_NONE).effect == &weft_failed;
 }
 
-/* Suspended, after it was so deep. */
+/* Suspended, after a recursion of this depth. */
 static weft_coro_t *made(long pages)
 {
 	weft_coro_t *k = weft_create_with(goes, (void *)pages, &on_commit);
@@ -74,14 +74,15 @@ static weft_coro_t *made(long pages)
 	return k;
 }
 
-/* ---- who may touch it ------------------------------------------------------------------------------------------ */
+/* ---- accesses to closed memory
+ * ------------------------------------------------------------------------------------ */
 
 static bool is_missing(void)
 {
 	return !strcmp(weft_commit_mechanism(), "userfaultfd");
 }
 
-/* Without the right to it system calls fail as they do under signals. */
+/* Without the privilege, system calls fail as they do with the mechanism "signal". */
 static bool has_right(void)
 {
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
@@ -120,7 +121,7 @@ static void on_signal(int number)
 	handled = number;
 }
 
-/* The kernel writes the handler's frame right below the stack pointer, which is at the end of what is open. */
+/* The kernel writes the handler's frame just below the stack pointer, which is at the end of the open part. */
 static __attribute__((noinline)) void raise_at_the_end(char *open)
 {
 	char *here = __builtin_frame_address(0);
@@ -148,7 +149,7 @@ static void signals(void)
 	weft_stack_trim();
 	sigaction(SIGUSR1, &action, NULL);
 	process = getpid();
-	thread = syscall(SYS_gettid); /* and so the dynamic linker, which needs stack, knows the function */
+	thread = syscall(SYS_gettid); /* so that the dynamic linker, which needs stack, has resolved the function */
 	k = weft_create_with(signalled, NULL, &on_commit);
 	(void)weft_resume(k, NULL, WEFT_HANDLE_NONE);
 	weft_delete(k);
@@ -244,7 +245,7 @@ static unsigned below(unsigned n)
 	return (unsigned)(random_state >> 33) % n;
 }
 
-/* The model knows how many pages each coroutine has touched at least since it was made. */
+/* The model: the minimum number of pages that each coroutine has touched since it was made. */
 static struct stack {
 	weft_coro_t *k;
 	long pages;
@@ -257,7 +258,7 @@ static void *other_goes(void *pages)
 	return goes(pages);
 }
 
-/* Few pages, or many, by the function. */
+/* Few pages, or many, depending on the function. */
 static long depth(bool other)
 {
 	return other ? 1 + (long)below(4) : below(5) ? 12 : 1 + (long)below(50);
@@ -288,7 +289,7 @@ static const char *run(struct stack *it, bool other)
 
 		weft_delete(it->k);
 		it->k = NULL;
-		/* Each level touches one page more. What is kept gives way before a coroutine fails. */
+		/* Each level touches one more page. Cached stacks are freed before a coroutine fails. */
 		return committed + PAGE > budget ? NULL : "a coroutine failed within the budget";
 	}
 	if (pages > it->pages)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Faults: stacks that grow, budgets and reservations that end, and SIGSEGV and SIGBUS that are somebody else's. Each
+ * Faults: stacks that grow, budgets and reservations that end, and SIGSEGV and SIGBUS that do not concern Weft. Each
  * scenario is a process.
  */
 #include <errno.h>
@@ -57,7 +57,7 @@ static void keeps_errno(void)
 	REQUIRE(errno == 4321);
 }
 
-/* The kernel writes where nobody has been: between the open part and the frame of the call. */
+/* The kernel writes to untouched memory: between the open part and the frame of the call. */
 static void *reads_much(void *argument)
 {
 	char buffer[150 * KB];
@@ -77,7 +77,7 @@ static void system_call(void)
 
 		REQUIRE(weft_returned(resume(k)));
 		weft_delete(k);
-		weft_stack_trim(); /* the next one finds it closed again */
+		weft_stack_trim(); /* the next coroutine finds it closed again */
 	}
 }
 
@@ -235,7 +235,7 @@ static void *around(void *argument)
 	return argument;
 }
 
-/* The inner one fails; the outer one goes on. */
+/* The inner coroutine fails; the outer coroutine continues. */
 static void inner_fails(void)
 {
 	for (int p = 1; p < WEFT_POLICY_COUNT; p++)
@@ -263,7 +263,7 @@ static void fails_on_threads(void)
 {
 	pthread_t thread[1];
 
-	/* One after the other: the counters are the process's. */
+	/* In sequence, because the counters are the process's. */
 	REQUIRE(!pthread_create(&thread[0], NULL, fails_in_thread, NULL));
 	pthread_join(thread[0], NULL);
 }
@@ -377,7 +377,7 @@ static void fails_with(weft_fn_t *fn, void *argument, size_t size, weft_failure_
 	REQUIRE(stats_of(WEFT_COMMIT).live == 0 && stats_of(WEFT_OVERCOMMIT).live == 0);
 }
 
-/* What its weft_run had made is deleted with it. */
+/* The coroutines that its weft_run had made are deleted with it. */
 static void bodies_of_a_failed_caller(void)
 {
 	for (int i = 0; i < 100; i++) {
@@ -390,7 +390,7 @@ static void bodies_of_a_failed_caller(void)
 		fails_with(runs_overflowing, (void *)asks, 64 * MB, WEFT_BUDGET_SPENT);
 }
 
-/* A run whose body fails gives its own up by itself. */
+/* A run whose body fails deletes its own coroutines. */
 static void bodies_of_a_failed_body(void)
 {
 	weft_attr_t attr = {.policy = WEFT_COMMIT, .stack_size = 64 * KB};
@@ -419,7 +419,7 @@ static int why_failed(size_t size, size_t bytes)
 	return error;
 }
 
-/* A failure clause knows whether it was the budget. */
+/* A failure clause can tell whether the budget was exhausted. */
 static void what_was_spent(void)
 {
 	REQUIRE(why_failed(64 * KB, 1 * MB) == EOVERFLOW);
@@ -464,8 +464,8 @@ static size_t alive(void)
 	return stats_of(WEFT_COMMIT).live + stats_of(WEFT_OVERCOMMIT).live;
 }
 
-/* The stack ends somewhere in weft_run and what that calls: at every place. Only weft_create can lose a stack then, if
- * a call of its own does not fit while it has one in its hands. */
+/* The stack ends somewhere in weft_run and its callees: at every place. Then only weft_create can lose a stack, if one
+ * of its own calls does not fit while it holds the stack. */
 static void fails_anywhere_in_a_run(void)
 {
 	int finished = 0, failed = 0, lost = 0;
@@ -552,7 +552,7 @@ static void *deep_and_throws(void *bytes)
 	return weft_continue_throw(&waiting, refuse, 5);
 }
 
-/* The thrower's stack ends somewhere: either the body got the exception, or the resumption is as good as before. */
+/* The thrower's stack ends somewhere: either the body got the exception, or the resumption is still valid. */
 static void fails_anywhere_in_a_throw(weft_policy_t policy)
 {
 	weft_attr_t attr = {.policy = policy, .stack_size = 64 * KB};
@@ -585,7 +585,7 @@ static void fails_anywhere_in_throwing(void)
 	fails_anywhere_in_a_throw(WEFT_COPY);
 }
 
-/* ---- kept stacks and the budget ---------------------------------------------------------------------------------- */
+/* ---- cached stacks and the budget -------------------------------------------------------------------------------- */
 
 static weft_request_t run_once(size_t size, size_t bytes)
 {
@@ -596,7 +596,7 @@ static weft_request_t run_once(size_t size, size_t bytes)
 	return r;
 }
 
-/* Run several at once, so that as many stacks are kept afterwards. */
+/* Runs several coroutines at once, so that as many stacks are cached afterwards. */
 static void keep_stacks(int count, size_t size, size_t bytes)
 {
 	weft_coro_t *k[128];
@@ -615,7 +615,7 @@ static void kept_stacks_give_way(void)
 		REQUIRE(weft_returned(run_once(8 * MB, 2400 * KB)));
 		REQUIRE(stats_of(WEFT_COMMIT).committed <= 3 * MB);
 	}
-	/* Not even the pages with the kept stacks' own records are in the way. */
+	/* The pages with the cached stacks' own records do not count against the budget. */
 	keep_stacks(100, 16 * KB, 1 * KB);
 	REQUIRE(weft_returned(run_once(8 * MB, 2700 * KB)));
 	REQUIRE(stats_of(WEFT_COMMIT).failures == 0);
@@ -627,7 +627,7 @@ static void creating_takes_from_kept_stacks(void)
 
 	weft_set_budget(1 * MB);
 	keep_stacks(4, 256 * KB, 200 * KB);
-	for (int i = 0; i < 4; i++) /* another size: none is kept */
+	for (int i = 0; i < 4; i++) /* another size: none is cached */
 		REQUIRE(weft_returned(resume(k[i] = make_on(WEFT_COMMIT, 512 * KB, uses_stack, (void *)(100ul * KB)))));
 	for (int i = 0; i < 4; i++)
 		weft_delete(k[i]);
@@ -645,7 +645,7 @@ static void *keeps_and_sleeps(void *argument)
 	return argument;
 }
 
-/* Threads that sleep keep stacks, too. */
+/* Sleeping threads cache stacks, too. */
 static void sleeping_threads_give_way(void)
 {
 	pthread_t thread[SLEEPERS];
@@ -678,7 +678,7 @@ static void *takes_turns(void *argument)
 	return argument;
 }
 
-/* At any time each thread's living stacks have less than 256 KiB open. What the threads keep is more. */
+/* At any time each thread's living stacks have less than 256 KiB open. The threads' caches hold more. */
 static void threads_take_from_each_other(void)
 {
 	pthread_t thread[SLEEPERS];
@@ -695,7 +695,7 @@ static void threads_take_from_each_other(void)
 }
 
 struct growth {
-	size_t before, after; /* what it uses until it suspends, and then */
+	size_t before, after; /* its usage until it suspends, and afterwards */
 };
 
 static void *grows_twice(void *argument)
@@ -708,7 +708,7 @@ static void *grows_twice(void *argument)
 	return NULL;
 }
 
-/* Once deleted it is at hand, if this is the default policy and weft_create was called before. */
+/* After deletion it is cached, if this is the default policy and weft_create was called before. */
 static weft_coro_t *begun(struct growth *growth)
 {
 	weft_coro_t *k = make_on(WEFT_COMMIT, 0, grows_twice, growth);
@@ -738,7 +738,8 @@ static void *ends_one(void *argument)
 	return argument;
 }
 
-/* One cannot grow, as nothing kept has memory. Then one is deleted, by the thread or another, and the next one can. */
+/* A coroutine cannot grow, because no cached stack has memory. Then a coroutine is deleted, by this or another thread,
+ * and the next coroutine can grow. */
 static void the_next_one_grows(weft_coro_t *mine)
 {
 	struct growth much = {1 * KB, 200 * KB}, little = {1 * KB, 30 * KB};
@@ -798,7 +799,7 @@ static void *defers(void *bytes)
 	return NULL;
 }
 
-/* Living ones have all of it. */
+/* Living coroutines hold the whole budget. */
 static void spend_budget(void)
 {
 	REQUIRE(weft_returned(resume(make_on(WEFT_COMMIT, 256 * KB, uses_stack, (void *)(100ul * KB)))));
@@ -866,7 +867,7 @@ static void *defers_around_this(void *argument)
 	return argument;
 }
 
-/* The inner one's cleanup is given up, the outer one's is not. */
+/* The inner coroutine's cleanup is abandoned, the outer one's runs. */
 static void cleanup_of_a_chain(void)
 {
 	for (int leave = 0; leave < 2; leave++) {
@@ -933,7 +934,7 @@ static void *uses_most(void *argument)
 	return argument;
 }
 
-/* A thread has nobody to fail to. */
+/* A thread's failure has no resumer to go to. */
 static void threads_are_refused(void)
 {
 	weft_attr_t attr = {.policy = WEFT_COMMIT, .stack_size = 256 * KB};
@@ -972,13 +973,13 @@ static void writes_elsewhere(void)
 	weft_coro_t *k = make_on(WEFT_COMMIT, 256 * KB, suspends, NULL), *writer;
 
 	resume(k);
-	*(volatile char *)deep_address(k, 100 * KB) = 1; /* from outside of any */
+	*(volatile char *)deep_address(k, 100 * KB) = 1; /* from outside of any coroutine */
 	writer = make_on(WEFT_FIXED, 0, writes_far, deep_address(k, 200 * KB));
 	REQUIRE(weft_returned(resume(writer)));
 	REQUIRE(weft_returned(resume(k)));
 }
 
-/* Whose budget is spent? There the writer fails, because the other one is not running. */
+/* Whose budget is exhausted? The writer fails, because the other coroutine is not running. */
 static void writes_elsewhere_without_budget(void)
 {
 	weft_coro_t *k = make_on(WEFT_COMMIT, 8 * MB, suspends, NULL), *writer;
@@ -1070,7 +1071,8 @@ static void nested_fault(void)
 	REQUIRE(weft_returned(resume(nested_target)));
 }
 
-/* ---- faults of others -------------------------------------------------------------------------------------------- */
+/* ---- faults that do not concern Weft
+ * ------------------------------------------------------------------------------ */
 
 static void attach(void)
 {
@@ -1175,7 +1177,7 @@ static void handler_plain(void)
 	REQUIRE(handled == 3);
 }
 
-/* Installed after ours, and handing on what it does not know, as handlers should. */
+/* Installed after Weft's handler, and forwarding unknown faults, as handlers should. */
 static struct sigaction ours;
 
 static void in_front(int signal, siginfo_t *info, void *context)
@@ -1256,7 +1258,8 @@ static void bus_with_handler(void)
 	REQUIRE(handled == 1 && seen_address == at);
 }
 
-/* ---- alternate stacks of others ---------------------------------------------------------------------------------- */
+/* ---- the program's alternate stacks
+ * ------------------------------------------------------------------------------- */
 
 static char theirs[256 * KB];
 
@@ -1344,7 +1347,7 @@ static void address_space(void)
 	REQUIRE(first > 10 && first < 600);
 	second = create_until(ENOMEM, 100000, 1 * MB);
 	REQUIRE(second == first);
-	free(malloc(1 * MB)); /* the program has some left */
+	free(malloc(1 * MB)); /* so that the program has some left */
 }
 
 static void tiny_address_space(void)
@@ -1359,7 +1362,7 @@ static void tiny_address_space(void)
 	REQUIRE(weft_policy_unavailable(WEFT_FIXED));
 }
 
-/* Mappings that can be written count, and those that are locked, before anybody touches them. */
+/* Writable mappings count, and locked mappings, before they are touched. */
 static void data_limit(void)
 {
 	struct rlimit limit = {(rlim_t)64 * MB, (rlim_t)64 * MB};
@@ -1384,7 +1387,7 @@ static void locked_memory(void)
 	REQUIRE(first >= 8 && first < 64);
 }
 
-/* Later coroutines get memory, if there is some by then, though the first ones got none. */
+/* Later coroutines get memory if some is available then, although the first coroutines got none. */
 static void address_space_later(void)
 {
 	struct rlimit limit;
@@ -1410,7 +1413,7 @@ static void map_limit(void)
 	size_t first;
 
 	if (strcmp(weft_guard_mechanism(), "mprotect"))
-		return; /* there is none */
+		return; /* there is no limit */
 	first = create_until(EAGAIN, 100000, 16 * KB);
 	REQUIRE(first > 10000 && first < 100000);
 	REQUIRE(create_until(EAGAIN, 5000, 16 * KB) == 5000);
@@ -1433,7 +1436,7 @@ static void goes_on(int number)
 	siglongjmp(after_null, 1);
 }
 
-/* What looks like it, but is not: a pointer of the program's, at the same offset. */
+/* Looks similar, but is not: a NULL pointer of the program's, at the same offset. */
 static void reads_null(void)
 {
 	struct like {

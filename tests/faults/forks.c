@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * fork while another thread is in the middle of a fault, or of putting Weft's handler back: in the child that thread
- * never gets to the end of it. Each scenario is a process, which stops the other thread in a call of the kernel.
+ * fork while another thread is handling a fault, or restoring Weft's handler: in the child that thread does not exist,
+ * so it never finishes. Each scenario is a process, which stops the other thread in a system call.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -154,7 +154,8 @@ static void opening_and_two_forks(void)
 	in_child_of_fork(forks_again);
 }
 
-/* ---- the handler is being put back ----------------------------------------------------------------------------- */
+/* ---- the handler is being restored
+ * -------------------------------------------------------------------------------- */
 
 static void of_the_program(int number)
 {
@@ -194,7 +195,8 @@ static void putting_back(void)
 	in_child_of_fork(grows_twice);
 }
 
-/* ---- what was thread-local ------------------------------------------------------------------------------------- */
+/* ---- thread-local memory
+ * ------------------------------------------------------------------------------------------- */
 
 static void *returns(void *argument)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Guards: frames larger than they are, pointers that go astray into them, guards of other sizes. Each scenario is a
- * process. Coroutines have the default policy, so that WEFT_STACK chooses. With PROBED, and -fstack-clash-protection,
- * only what probes are for. With LINKED, and code for linked stacks: system stacks.
+ * Guards: frames larger than the guard, stray pointers into guards, guards of other sizes. Each scenario is a process.
+ * Coroutines have the default policy, so that WEFT_STACK chooses. With PROBED, and -fstack-clash-protection: only the
+ * scenarios about probes. With LINKED, and code for linked stacks: system stacks.
  */
 #include <errno.h>
 #include <weft/thread.h>
@@ -34,7 +34,7 @@ static bool is_commit(void)
 	return weft_default_policy() == WEFT_COMMIT;
 }
 
-/* Where stacks are committed a coroutine that has no more room fails, and the process goes on. */
+/* On commit stacks a coroutine without more room fails, and the process continues. */
 static void expect_overflow(weft_coro_t *k)
 {
 	weft_request_t r = resume(k);
@@ -119,7 +119,7 @@ static void *sorts_well(void *argument)
 	return argument;
 }
 
-/* What the line advises helps. */
+/* The remedy in the message helps. */
 static void system_stack_advice(void)
 {
 	REQUIRE(weft_returned(resume(make("subject", sorts_well, NULL))));
@@ -150,7 +150,7 @@ static char *lowest(const weft_coro_t *k)
 	return (char *)(uintptr_t)k - weft_stack_usable(k);
 }
 
-/* A stack with a large guard has the room that it has without, and never comes from where others are kept. */
+/* A stack with a large guard has as much room as one without, and never comes from the cache of other stacks. */
 static void guards_apart(void)
 {
 	weft_coro_t *plain[40], *guarded[40];
@@ -236,12 +236,12 @@ static void steps_into_guard(void)
 	resume(high);
 }
 
-/* Of a stack that is closed: nothing must be opened for it. */
+/* A frame of a closed stack: no memory must be opened for it. */
 static void steps_into_closed(void)
 {
 	neighbours(reaches, 20 * KB);
 	resume(high);
-	REQUIRE(!is_commit()); /* it is open there, and nobody notices */
+	REQUIRE(!is_commit()); /* it is open there, and the error is not noticed */
 	fputs("beyond the guard of 8 KiB", stderr);
 	raise(SIGSEGV);
 }

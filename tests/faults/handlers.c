@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Handlers as values while memory is refused, in a library built with WEFT_INJECT_FAULTS and run with
- * WEFT_FAIL_EVERY=n: weft_run, weft_continue and weft_keep either do what they should, or the failure clause hears
- * ENOMEM; nothing is lost. Exits with 3 if nothing failed or nothing went well.
+ * Handlers as values while allocations fail, in a library built with WEFT_INJECT_FAULTS and run with WEFT_FAIL_EVERY=n:
+ * weft_run, weft_continue and weft_keep either succeed, or the failure clause gets ENOMEM; nothing leaks. Exits with 3
+ * if nothing failed or nothing succeeded.
  */
 #include <errno.h>
 
@@ -63,7 +63,7 @@ static void *on_ask(void *state, weft_resumption_t *k)
 	}
 }
 
-/* The sum of what comes of both. */
+/* Returns the sum of the results of both. */
 static void *on_pick(void *state, weft_resumption_t *k)
 {
 	struct world *w = state;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Everything that asks the system for memory fails now and then: for libraries built with WEFT_INJECT_FAULTS, run with
- * WEFT_FAIL_EVERY=n. Creation must say NULL and why, growth must end the coroutine and nothing else, nothing may leak.
- * Prints how often what failed; exits with 3 if no request did, so that a run without injection is noticed. (A request
- * that fails need not show: what could not be kept in a pool goes to the system.)
+ * Allocations fail at regular intervals: for libraries built with WEFT_INJECT_FAULTS, run with WEFT_FAIL_EVERY=n.
+ * Creation must return NULL and an error, growth must end only the coroutine, nothing may leak. Prints the number of
+ * failures of each kind; exits with 3 if no request failed, so that a run without injection is noticed. (A failed
+ * request need not be visible: a slot that cannot be cached is unmapped.)
  */
 #include <errno.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ struct subject {
 	bool embedded;
 };
 
-/* Makes another one inside, which may fail too. On linked stacks each call may be the last. */
+/* Makes another coroutine inside, which may also fail. On linked stacks each call may be the last. */
 static void *works_inside(void *argument)
 {
 	struct subject *s = weft_user_data(weft_current());
@@ -151,10 +151,10 @@ static void nothing_is_left(void)
 		stats = stats_of((weft_policy_t)p);
 		REQUIRE(stats.live == 0);
 	}
-	/* A few tries: chilling may fail as well. */
+	/* Several tries, because trimming may also fail. */
 	for (int i = 0; i < 50; i++)
 		weft_stack_trim();
-	/* What is charged is at most what the warm stacks hold. */
+	/* At most the memory of the cached stacks is charged. */
 	stats = stats_of(WEFT_COMMIT);
 	REQUIRE(stats.committed <= stats.reserved);
 	REQUIRE(stats.cached || stats.committed == 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * needs [DISTRIBUTION]: under commit, coroutines of one function whose depths follow a distribution are suspended at
- * their deepest, many at once. Each line says how many faults a coroutine took, and how much more was committed than
- * has memory. Bounds: the target is one fault, and 1.3.
+ * their deepest, many at once. Each line has the number of faults of a coroutine, and the ratio of committed to
+ * resident memory. Bounds: the target is one fault, and 1.3.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -60,13 +60,13 @@ static int growing(int i)
 	return 3 + i * (MOST - 3) / (WAVES * COROUTINES);
 }
 
-/* Two functions that are run by a third one: see trampoline. */
+/* Two functions that a third function calls: see trampoline. */
 static int two(int i)
 {
 	return i % 2 ? 130 : 6;
 }
 
-/* A frame of a page for each level, but the first, which has room beside the object. */
+/* A frame of a page for each level except the first, which shares its page with the object. */
 static __attribute__((noinline)) void descend(int pages)
 {
 	volatile char frame[4096 - 64];
@@ -130,7 +130,7 @@ static const struct {
 	depth_t *depth;
 	weft_fn_t *function;
 	struct result most;
-	bool alone; /* each in the slot of the one before, whose memory was dropped */
+	bool alone; /* each in the slot of the coroutine before, whose memory was dropped */
 } distributions[] = {
     {"constant", constant, body, {1.02, 1.02}, false},
     {"just more", just_more, body, {1.02, 1.02}, false},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The n-th request for memory fails, for every n there is: a thread on a stack of each policy does a bit of everything,
- * again and again in a new process. It must come to the right end, or the thread ends with the overflow line. Linked
- * with a library built with WEFT_INJECT_FAULTS, but for its decision which request fails: that is here.
+ * The n-th request for memory fails, for every possible n: a thread on a stack of each policy does a bit of everything,
+ * each time in a new process. It must end correctly, or the thread ends with the overflow line. Linked with a library
+ * built with WEFT_INJECT_FAULTS, except that the decision which request fails is in this file.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -70,7 +70,7 @@ static void start(struct subject *s, weft_policy_t policy, unsigned flags)
 	REQUIRE(s->k || errno == ENOMEM || errno == EAGAIN);
 }
 
-/* They take the heap blocks next to the caller's, of whatever size: if those were written to, this does not go well. */
+/* Their heap blocks are next to the caller's, of any size: if a frame writes beyond its block, this fails. */
 #define SMALL_FRAMES(bytes)                                                                                            \
 	static __attribute__((noinline)) size_t frames_of_##bytes(size_t depth)                                        \
 	{                                                                                                              \
@@ -169,13 +169,13 @@ static void *has_cleanup(void *argument)
 	return argument;
 }
 
-/* Without memory the cleanup is given up, and nothing else is. */
+/* Without memory only the cleanup is abandoned. */
 static void deleted(weft_policy_t policy)
 {
 	weft_attr_t attr = {.policy = policy, .stack_size = 64 * KB};
 	weft_coro_t *k[2];
 
-	for (int i = 0; i < 2; i++) { /* under "copy" the first is not where it runs when it is deleted */
+	for (int i = 0; i < 2; i++) { /* under "copy" the first is not resident when it is deleted */
 		k[i] = weft_create_with(has_cleanup, NULL, &attr);
 		if (k[i])
 			resume(k[i]);
@@ -227,7 +227,7 @@ static void *was_there(void *argument)
 	return argument;
 }
 
-/* What there is of copied coroutines already: a region and records that a thread left, but no landing. */
+/* Prepares state for copied coroutines: a region and records that a thread left, but no landing. */
 static void prepare(void)
 {
 	pthread_t thread;
@@ -264,7 +264,7 @@ static void one_thread(const void *argument)
 
 static const char *const contract = "stack overflow in a thread";
 
-/* One after the other until there are no more. Prints how they ended. */
+/* Tries each n until no request is left. Prints how the processes ended. */
 static bool all_of_them(weft_policy_t policy, unsigned width)
 {
 	unsigned fine = 0, failed = 0, ended = 0;
@@ -290,7 +290,7 @@ static bool all_of_them(weft_policy_t policy, unsigned width)
 	return fine > 8 && failed && failing.first > 10 && (ended || policy == WEFT_OVERCOMMIT);
 }
 
-/* Without arguments all; `nth POLICY FIRST WIDTH` the one, right here, for a debugger. */
+/* Without arguments, all; `nth POLICY FIRST WIDTH`: only this one, in this process, for a debugger. */
 int main(int arguments, char **argument)
 {
 	static const weft_policy_t policies[] = {WEFT_OVERCOMMIT, WEFT_SEGMENTED, WEFT_HEAP};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * null_arguments CALL: a call with NULL in place of a coroutine, a handler, a function or a resumption. It must die
- * with one line. CALL begins with "late-" if the thread has coroutines before.
+ * null_arguments CALL: a call with NULL instead of a coroutine, a handler, a function or a resumption. It must die with
+ * one line. CALL begins with "late-" if the thread has used coroutines before.
  */
 #include <stdio.h>
 #include <string.h>

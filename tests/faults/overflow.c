@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * overflow WHERE [NAME]: overflow the stack of a coroutine of the default policy.
- *   main      resumed by main           thread    by a thread, which made it        migrated  by a thread that did not
- *   threads   by several, at the same time   nested    inside two others of other policies
+ *   main      resumed by main           thread    by its creating thread     migrated  by a different thread
+ *   threads   by several threads at once   nested    inside two coroutines of other policies
  *   init      made by weft_init         middle    by frames that leave gaps
  */
 #include <pthread.h>
@@ -28,7 +28,7 @@ static void *overflows(void *argument)
 }
 
 static void *large_frame(void *argument);
-static weft_fn_t *volatile no_inlining = large_frame; /* would make one large frame of many */
+static weft_fn_t *volatile no_inlining = large_frame; /* otherwise inlining would merge many frames into a large one */
 
 static void *large_frame(void *argument)
 {
@@ -40,7 +40,7 @@ static void *large_frame(void *argument)
 	return (void *)(sum + (size_t)frame[1000]);
 }
 
-/* weft_failed, for those who can fail. */
+/* Prints weft_failed, for coroutines that can fail. */
 static void report(weft_request_t r)
 {
 	printf("%s %d\n", weft_request_name(r), r.effect == &weft_failed ? (int)weft_failure(r.payload) : 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A library with small limits overwrites the frames of a coroutine that is deleted: who still uses them finds out. */
+/* A library with small limits overwrites the frames of a deleted coroutine, so that a use after deletion is noticed. */
 #include "scenario.h"
 
 enum { KB = 1024 };

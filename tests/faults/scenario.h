@@ -14,7 +14,7 @@ struct scenario {
 	const char *text; /* standard error must contain this; "" or NULL: it must be empty */
 };
 
-/* Runs those whose name contains the argument; TAP on standard output. Returns main's result. */
+/* Runs the scenarios whose names contain the argument; TAP on standard output. Returns main's result. */
 int run_scenarios(const struct scenario *scenarios, size_t count, int arguments, char **argument);
 
 /* Uses this many bytes of the stack, at least. */
@@ -26,11 +26,11 @@ static __attribute__((noinline, unused)) size_t use_stack(size_t bytes)
 	frame[0] = frame[1023] = (char)bytes;
 	if (bytes > sizeof frame)
 		frames += use_stack(bytes - sizeof frame);
-	__asm__ volatile("" : : "r"(frame) : "memory"); /* or clang makes a loop of it */
+	__asm__ volatile("" : : "r"(frame) : "memory"); /* otherwise clang turns it into a loop */
 	return frames;
 }
 
-/* A coroutine that uses as many bytes of its stack as its argument says. */
+/* A coroutine that uses the number of bytes of its stack given by its argument. */
 static __attribute__((unused)) void *uses_stack(void *bytes)
 {
 	use_stack((size_t)bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Signals that programs block, handlers that they install over Weft's, alternate stacks that they take away: stacks
- * grow all the same, and overflows are reported. Each scenario is a process. Coroutines have the default policy, so
- * that WEFT_STACK chooses. "mmu" needs this file compiled for it, with INSTRUMENTED: then sigaction is weft_sigaction,
- * and a prologue's store finds the end of the alternate stack while the kernel has no room left there for a signal.
+ * Signals that programs block, handlers that they install over Weft's, alternate stacks that they disable: stacks grow
+ * nevertheless, and overflows are reported. Each scenario is a process. Coroutines have the default policy, so that
+ * WEFT_STACK chooses. "mmu" needs this file compiled for it, with INSTRUMENTED: then sigaction is weft_sigaction, and a
+ * prologue's store finds the end of the alternate stack while the kernel has no room left there for a signal.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -85,7 +85,7 @@ static void blocked_where_resumed(void)
 	on_thread(resumes_on_thread);
 }
 
-/* Seen when the library has something else to ask the kernel. */
+/* Noticed when the library next calls the kernel. */
 static void blocked_later(void)
 {
 	grow();
@@ -133,7 +133,7 @@ static void full_mask_before(void)
 }
 #endif
 
-/* weft_sigaction has its handlers run on the alternate stack, of 64 KiB; here only the mask is looked at. */
+/* weft_sigaction makes its handlers run on the alternate stack, of 64 KiB; here only the mask is checked. */
 static void full_mask_after(void)
 {
 	struct sigaction action = blocking_all();
@@ -148,7 +148,7 @@ static void full_mask_after(void)
 #ifndef INSTRUMENTED
 static pid_t self;
 
-/* Between this frame and the end of what is open there are so many bytes. */
+/* `left` bytes are between this frame and the end of the open part. */
 static void *raises_near_the_end(void *left)
 {
 	char *open = (char *)((uintptr_t)weft_current() & ~(uintptr_t)(4 * KB - 1)) - 4 * KB;
@@ -156,7 +156,7 @@ static void *raises_near_the_end(void *left)
 	long result;
 
 	frame[0] = 1;
-	/* No function that may need the room. */
+	/* No function call, because it might need the room. */
 	__asm__ volatile("syscall"
 			 : "=a"(result)
 			 : "0"((long)SYS_tgkill), "D"((long)self), "S"((long)self), "d"((long)SIGUSR1)
@@ -210,7 +210,7 @@ static void asks_first(int number, siginfo_t *info, void *context)
 {
 	if (weft_handle_fault(number, info, context))
 		return;
-	jumps_back(number, info, context); /* the program's own affair */
+	jumps_back(number, info, context); /* the program's own action */
 }
 /* doc: end */
 
@@ -224,7 +224,7 @@ static void install(void (*handler)(int, siginfo_t *, void *), struct sigaction 
 	REQUIRE(!(sigaction)(SIGSEGV, &action, old));
 }
 
-/* The program's handler sees what is not Weft's. */
+/* The program's handler gets faults that do not concern Weft. */
 static void fault_once(void)
 {
 	int before = handled;
@@ -270,7 +270,7 @@ static void hands_on(int number, siginfo_t *info, void *context)
 	replaced.sa_sigaction(number, info, context);
 }
 
-/* A handler that hands on to ours, which hands on to another one that was there before: no circle. */
+/* A handler forwards to Weft's handler, which forwards to an earlier handler: no cycle. */
 static void handlers_between(void)
 {
 	install(jumps_back, NULL);
@@ -285,7 +285,7 @@ static void handlers_between(void)
 }
 
 #ifndef INSTRUMENTED
-/* Installed twice, so that the handler it hands on to comes back to it. */
+/* Installed twice, so that the handler to which it forwards calls it again. */
 static void handlers_in_a_circle(void)
 {
 	install(hands_on, &replaced);
@@ -315,7 +315,7 @@ static void jumps_back_as_well(int number, siginfo_t *info, void *context)
 	jumps_back(number, info, context);
 }
 
-/* For a time, and again. */
+/* Temporarily, and repeatedly. */
 static void handlers_come_and_go(void)
 {
 	struct sigaction old;
@@ -423,12 +423,12 @@ static void handler_overflows(void)
 #ifndef INSTRUMENTED
 static volatile sig_atomic_t armed;
 
-/* The signal comes while the library asks the kernel for something: in its first call, or under a lock. */
+/* The signal arrives while the library is in a system call: in its first call, or under a lock. */
 static void come(void)
 {
 	if (armed) {
 		armed = 0;
-		alarm(10); /* for a library that waits for itself */
+		alarm(10); /* for a library that deadlocks with itself */
 		raise(SIGUSR1);
 	}
 }
@@ -486,7 +486,7 @@ static void trims_blocks(int number)
 	(void)weft__blocks_trim();
 }
 
-/* Each holds its file's lock when it asks the kernel for the first time. */
+/* Each holds its file's lock at its first system call. */
 static void trimmed_while_trimming(void (*trim)(int))
 {
 	weft_coro_t *k = make_on(WEFT_COPY, 128 * KB, uses_stack, (void *)(64ul * KB));
@@ -513,7 +513,7 @@ static void blocks_trimmed(void)
 	trimmed_while_trimming(trims_blocks);
 }
 
-/* Seen by debug builds of the library only. */
+/* Only debug builds of the library notice this. */
 static void made_on_alternate_stack(void)
 {
 	grow();

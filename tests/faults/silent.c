@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* An overflow of the thread's own stack, of which Weft knows nothing: a bare SIGSEGV is no report. */
+/* An overflow of the thread's own stack, which Weft does not manage: a bare SIGSEGV is no report. */
 #include <stddef.h>
 
 __attribute__((noinline)) static size_t recurse(size_t depth)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Stacks that cannot grow, memory that is not there, signals that are somebody else's; and what an overflow says and how it ends, on
+# Stacks that cannot grow, missing memory, signals that do not concern Weft; the report and the end of an overflow, on
 # every policy, from main and from threads.
 weft_part(faults stack QUICK)
 
@@ -8,7 +8,7 @@ set(warnings -Wall -Wextra -Wshadow)
 set(guards madvise mprotect)
 set(seeds ${weft_tests}/faults/seeds)
 
-# ---- scenarios: each in a process of its own, with what is expected of it ----
+# ---- scenarios: each in a process of its own, with its expected result ----
 
 weft_program(faults gcc SOURCES faults.c scenario.c FLAGS ${warnings})
 weft_program(faults gcc-tiny SOURCES faults.c scenario.c FLAGS -O0 ${warnings})
@@ -78,8 +78,8 @@ foreach(compiler IN LISTS weft_compilers)
 		endforeach()
 	endforeach()
 
-	# NULL in the place of a function, a handler or a resumption, and of a coroutine for what copies stacks. A fault tells of
-	# the resumption, once the thread has coroutines.
+	# NULL instead of a function, a handler or a resumption, or of a coroutine in functions for copied stacks. For a
+	# resumption, the fault handler reports it once the thread has coroutines.
 	set(no_function "cannot run coroutine #[0-9]+: its function is NULL. [^\n]*$")
 	set(no_coroutine ".NULL.: there is no coroutine. [^\n]*$")
 	set(no_handler ".NULL.: there is no handler. [^\n]*$")
@@ -128,11 +128,11 @@ weft_program(dangling gcc SOURCES forks.c scenario.c CANARY looks_at_lost_hands)
 weft_test(canary.forks-hands COMMAND @dangling.gcc "at hand" FAILS SAYS "not ok [0-9]+ - another thread has a stack at hand")
 weft_program(untold gcc SOURCES signals.c scenario.c CANARY lost_signals_are_not_told)
 weft_test(canary.signals COMMAND @untold.gcc room ON commit FAILS SAYS "not ok [0-9]+ - a handler for which a stack has no room")
-# A library that swallows everything would pass most scenarios: one that does nothing about faults must not.
+# A library that ignores every fault would pass most scenarios: a library that does nothing about faults must fail.
 weft_program(canary gcc SOURCES canary.c scenario.c)
 weft_test(canary.scenarios COMMAND @canary.gcc ENDS 1 SAYS "not ok 1 .*not ok 2 .*not ok 3 ")
 
-# ---- messages that end the process, with as little stack as there can be ----
+# ---- messages that end the process, with minimal stack ----
 
 foreach(compiler IN LISTS weft_compilers)
 	foreach(level O0 O1 O2 O3)
@@ -174,7 +174,7 @@ inject(handlers handlers.gcc-tiny-inject ON commit GUARDS madvise EVERY 3 5 7 11
 weft_test(canary.nothing-fails COMMAND @inject.gcc-tiny-inject ENV WEFT_FAIL_EVERY=0 ENDS 3)
 weft_test(canary.nothing-fails.handlers COMMAND @handlers.gcc-tiny-inject ENV WEFT_FAIL_EVERY=0 ENDS 3)
 
-# Instrumented code, in threads on linked stacks as well. Those may end with the overflow line, and then the process does.
+# Instrumented code, also in threads on linked stacks. These may end with the overflow line, which ends the process.
 weft_linked_object(object segmented gcc-tiny-inject inject.c ${warnings})
 weft_program(linked gcc-tiny-inject OBJECTS ${object})
 foreach(every 5 7 11 13 17 19 23 29 37 53 97)
@@ -201,14 +201,14 @@ endfunction()
 foreach(where main middle thread migrated nested init)
 	overflow(overflow.${where} fixed "\"parser\" \\(#[0-9]+\\)" "64 KiB" 128K ${where} parser)
 	overflow(overflow.${where} overcommit "\"parser\" \\(#[0-9]+\\)" "256 KiB" 512K ${where} parser)
-	# Where stacks are committed the coroutine fails and the process goes on.
+	# On commit stacks the coroutine fails and the process continues.
 	weft_test(overflow.${where} COMMAND @overflow.gcc ${where} parser ON commit GUARDS ${guards} SAYS "^weft_failed 2$")
 endforeach()
 weft_test(overflow.threads COMMAND @overflow.gcc threads ON commit SAYS "^weft_failed 2.weft_failed 2.weft_failed 2.weft_failed 2$")
 overflow(overflow.unnamed overcommit "#[0-9]+" "256 KiB" 512K main)
 overflow(overflow.strange-name fixed:1M "\"a name with \"quotes\" and ünïcode\" \\(#[0-9]+\\)" "1 MiB" 2048K main "a name with \"quotes\" and ünïcode")
 overflow(overflow.small overcommit:32K "\"parser\" \\(#[0-9]+\\)" "32 KiB" 64K main parser)
-# Each thread that gets as far says its line; at least one does, and all lines are whole.
+# Each thread that gets that far prints its line; at least one thread does, and all lines are complete.
 weft_test(overflow.threads COMMAND @overflow.gcc threads parser ON overcommit ENDS 139 SAYS
 	"^(weft: stack overflow in coroutine \"parser\" \\(#[0-9]+\\): overcommit, 256 KiB reserved. fault at 0x[0-9a-f]+. raise it with weft_attr\\.stack_size or WEFT_STACK=overcommit:512K.?)+$")
 foreach(policy fixed overcommit)

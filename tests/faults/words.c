@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Each message that ends the process is written whole, once, and ends it by SIGABRT, however little stack the mistake
- * leaves. On linked stacks a frame of every size comes before the mistake, so that the mistake is made at each distance
- * from the end of a tiny chunk. On stacks in one piece alloca leaves each number of bytes. There the stack may also
- * overflow before the message begins: then the overflow is reported, once.
+ * Each message that ends the process is written completely, once, and ends it by SIGABRT, with any amount of stack
+ * left. On linked stacks a frame of every size precedes the mistake, so that the mistake is made at each distance from
+ * the end of a tiny chunk. On contiguous stacks alloca leaves each number of bytes. There the stack may also overflow
+ * before the message begins: then the overflow is reported, once.
  */
 #include <alloca.h>
 #include <pthread.h>
@@ -14,10 +14,10 @@
 enum {
 	STEP = 16,
 	PLACES = 48,	/* distances that are tried */
-	COARSE = 7,	/* of them, for messages that C code of the library begins */
-	LAST_NEAR = 39, /* up to here each is STEP further from the end of a stack in one piece */
-	ENOUGH = 12288, /* with so much left, nothing overflows, not even where nothing is optimized */
-	FAILED = 3,	/* exit code: the coroutine could not grow, and its resumer was told */
+	COARSE = 7,	/* number of these for messages that C code of the library begins */
+	LAST_NEAR = 39, /* up to this one, each is STEP further from the end of a contiguous stack */
+	ENOUGH = 12288, /* with this much left nothing overflows, not even unoptimized code */
+	FAILED = 3,	/* exit code: the coroutine could not grow, and its resumer was notified */
 };
 
 WEFT_EFFECT(int, ask);
@@ -133,7 +133,7 @@ static const struct mistake {
 
 /* ---- how much stack is left -------------------------------------------------------------------------------------- */
 
-/* So much more than the frame needs by itself. */
+/* A frame larger by this padding. */
 #define PAD(n)                                                                                                         \
 	static __attribute__((noinline)) void pad_##n(void (*make)(void))                                              \
 	{                                                                                                              \
@@ -152,7 +152,7 @@ EACH(PAD)
 static void (*const pads[])(void (*)(void)) = {EACH(NAME)};
 _Static_assert(sizeof pads / sizeof *pads == PLACES, "a function for each place");
 
-/* On a stack in one piece. */
+/* On a contiguous stack. */
 static __attribute__((noinline)) void with_left(size_t left, void (*make)(void))
 {
 	const weft_coro_t *self = weft_current();
@@ -270,7 +270,7 @@ static bool holds(const struct mistake *m)
 	return true;
 }
 
-/* An argument: only the mistake of that name. */
+/* Argument: only the mistake of that name. */
 int main(int argc, char **argv)
 {
 	weft_policy_t policy = weft_default_policy();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Effects of no family, in namespaces: handled is the one of WEFT_NAMESPACE, performed the one of a namespace of C++.
+//
+// Effects of no family, in namespaces: the handler has the effect of WEFT_NAMESPACE, the performer an effect of a C++
+// namespace.
 #define WEFT_NAMESPACE net.sockets
 #include <weft/weft.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Two files have an effect of one name, with other types: each handles its own, in one program. -DOTHER: the other. */
+/* Two files have an effect of the same name with different types: each handles its own, in one program. -DOTHER: the
+ * other file. */
 #include <weft/weft.h>
 
 #ifdef OTHER

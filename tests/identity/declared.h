@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* One declaration, in objects that the linker may keep apart. */
+/* One declaration, in objects whose symbols the linker may keep apart. */
 #include <weft/weft.h>
 
 #ifdef PUT_TAKES_LONG
@@ -12,7 +12,7 @@ typedef int put_t;
 WEFT_FAMILY_AS(net_, socket, (int, send, const char *, text, bool, more));
 WEFT_EXCEPTION(fail, int, code);
 
-/* What performs, seen by what handles. */
+/* The performing object's functions, as the handling object sees them. */
 struct performs {
 	int (*get)(void);
 	void (*put)(int);

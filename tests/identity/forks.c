@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * forks OBJECT: another thread is inside dlopen, or uses Weft for the first time, while this one forks. The child has
- * the locks of that moment, and nobody who releases them. Children use Weft for the first time, and fork in turn.
+ * forks OBJECT: another thread is inside dlopen, or uses Weft for the first time, while this one forks. The child
+ * inherits locks that are held, and has no thread that releases them. Children use Weft for the first time, and fork in
+ * turn.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -51,7 +52,7 @@ static bool use(void)
 	return right;
 }
 
-/* 0, or how it ended. */
+/* Returns 0, or how the child ended. */
 static int end_of(pid_t child)
 {
 	int status = -1;
@@ -97,7 +98,7 @@ static void *use_in_thread(void *nothing)
 	return use() ? nothing : &begun;
 }
 
-/* This process has not used Weft yet; another of its threads begins to just before the fork. */
+/* This process has not used Weft yet; another thread starts its first use just before the fork. */
 static int race_first_use(int nanoseconds)
 {
 	pthread_t thread;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Handles in every way what another object performs. */
+/* Handles, in every way, the effects that another object performs. */
 #include "declared.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h> /* has a send() too */
+#include <sys/socket.h> /* declares a send(), too */
 
 static const struct performs *by;
 static int faults;
@@ -70,7 +70,7 @@ WEFT_HANDLER(general, weft_tail(get, generalizes), weft_general(get, general_get
 WEFT_HANDLER(forward, weft_tail(get, forwards));
 WEFT_HANDLER(requested, weft_requested(get), weft_requested(put));
 
-/* Each several times, because the second is found otherwise. */
+/* Each effect several times, because the second search takes a different path. */
 static void *body(void *sum)
 {
 	for (int i = 0; i < 3; i++) {
@@ -98,7 +98,7 @@ static void *forwarded(void *sum)
 	return weft_run(&forward, NULL, body, sum);
 }
 
-/* Of a request under these handlers. */
+/* Answers a request under these handlers. */
 static void answer(weft_request_t r, int *value)
 {
 	EXPECT(weft_op(state, r) >= 0, 1);
@@ -140,7 +140,7 @@ static int run(const weft_handler_t *handler, weft_fn_t *fn, int value)
 	return sum;
 }
 
-/* Nearer than a handler that knows the effect by the performer's address. */
+/* Inside of a handler that knows the effect by the performer's address. */
 static void *inside(void *value)
 {
 	return (void *)(intptr_t)loop(weft_handles(state), *(int *)value);
@@ -167,7 +167,7 @@ static int exceptions(void)
 
 int handles(const struct performs *performs)
 {
-	int of_1 = 1 + 2 + 3 + 4; /* what body sums up from 1 on */
+	int of_1 = 1 + 2 + 3 + 4; /* the values that body adds, from 1 on */
 	int value = 1;
 
 	by = performs;

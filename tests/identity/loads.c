@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * loads ONE OTHER: shared objects that both declare, perform and handle, loaded so that they do not see each other's
- * symbols, and unloaded and loaded again. Each handles what each performs.
+ * loads ONE OTHER: two shared objects that declare, perform and handle the same effects, loaded without seeing each
+ * other's symbols, and unloaded and loaded again. Each handles the effects that each performs.
  */
 #include "declared.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What this program is linked with performs, and it handles. */
+/* This program handles the effects that its libraries or objects perform. */
 #include "declared.h"
 
 int main(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Handles a family of the same name with another signature, or in another namespace: not what is performed. */
+/* Handles a family of the same name with a different signature, or in a different namespace: not the performed
+ * effect. */
 #ifdef SPACE
 #define WEFT_NAMESPACE elsewhere
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Performs; compiled as C and as C++. */
+/* Performs effects; compiled as C and as C++. */
 #include "declared.h"
 
 #ifdef __cplusplus
-/* Of the same names, and never performed here: no handler may take them for those. */
+/* Effects of the same names that are never performed here: no handler may confuse them. */
 namespace apart
 {
 WEFT_EFFECT(int, get);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Performs what mistaken.c declares otherwise. */
+/* Performs an effect that mistaken.c declares differently. */
 #include <weft/weft.h>
 
 WEFT_FAMILY(state, (int, get), (void, put, int, value));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Performs what namespaces of C++ declare (spaces.cc). */
+/* Performs effects that C++ namespaces declare (spaces.cc). */
 #include <weft/weft.h>
 
 WEFT_FAMILY(state, (int, get), (void, put, int, value));

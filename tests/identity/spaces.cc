@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Each namespace of C++ has effects of its own; C has the same under the same names (spaces.c).
+// Each namespace of C++ has effects of its own; C declares the same effects under the same names (spaces.c).
 #include <weft/weft.h>
 
 #define IN_NAMESPACE                                                                                                   \

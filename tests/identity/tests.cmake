@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# One effect is one effect however it is linked, and two are two whatever they are called.
+# Declarations of one effect are one effect, however they are linked, and two effects stay different, whatever their
+# names.
 weft_part(identity effect QUICK)
 
 set(warn -Wall -Wextra)
@@ -11,7 +12,7 @@ set(with SHARED weft.gcc LINK -ldl)
 
 find_program(WEFT_LLD NAMES ld.lld-16 ld.lld)
 foreach(compiler IN LISTS weft_compilers)
-	# What performs is in a shared object, linked with these flags: does the program handle it?
+	# The performing code is in a shared object, linked with these flags: the program must handle its effects.
 	foreach(how "" -Wl,-Bsymbolic -Wl,-Bsymbolic-functions -fvisibility=hidden "-Wl,-Bsymbolic -O2 -flto"
 			"-O2 -Wl,--gc-sections -fdata-sections -Wl,-Bsymbolic")
 		separate_arguments(flags UNIX_COMMAND "${how}")
@@ -67,7 +68,7 @@ foreach(compiler IN LISTS weft_compilers)
 	foreach(how IN LISTS hows)
 		separate_arguments(flags UNIX_COMMAND "${how}")
 		weft_named(name ${flags})
-		# Both in one program, what performs compiled as C++.
+		# Both in one program, with the performing code compiled as C++.
 		weft_object(performs ${compiler} performs.c ${cxx} ${flags})
 		weft_program(together${name} ${compiler} SOURCES main.c handles.c OBJECTS ${performs} FLAGS ${warn} ${flags} SHARED weft.gcc
 			LINK -ldl -lstdc++)
@@ -82,7 +83,7 @@ foreach(compiler IN LISTS weft_compilers)
 		weft_test(both${name}.${compiler} COMMAND @both${name}.${compiler})
 	endforeach()
 
-	# What is not handled is reported with both declarations, as a reader writes them.
+	# An unhandled effect is reported with both declarations, in the form of the source.
 
 	weft_program(mistaken.family ${compiler} SOURCES mistaken.c performs_get.c FLAGS ${warn} ${with})
 	weft_program(mistaken.space ${compiler} SOURCES mistaken.c performs_get.c FLAGS ${warn} -DSPACE -O2 ${with})
@@ -97,7 +98,7 @@ foreach(compiler IN LISTS weft_compilers)
 		SAYS "${begins} of ours::inner is performed, handled is int get.. of net.sockets. declare both alike$")
 endforeach()
 
-# What performs was compiled with another declaration.
+# The performing code was compiled with a different declaration.
 weft_program(otherwise gcc SOURCES main.c handles.c FLAGS -O1 -DPUT_TAKES_LONG SHARED performs.linked.gcc weft.gcc LINK -ldl)
 weft_test(canary.declaration COMMAND @otherwise.gcc ENDS 134 SAYS "declare both alike$")
 

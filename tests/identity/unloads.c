@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * unloads SEED PLUGIN…: random programs that load plugins, perform what these declare, and unload them, in any order
+ * unloads SEED PLUGIN…: random programs that load plugins, perform the plugins' effects, and unload them, in any order
  * and with RTLD_LOCAL or RTLD_GLOBAL. One plugin, which stays, handles its own effect around all of it; a loop in the
- * program answers 0 to everything that nobody handles. Two threads perform, from coroutines that outlive the plugins.
- * The oracle knows what each plugin is called, and nothing about addresses.
+ * program answers 0 to every unhandled effect. Two threads perform, from coroutines that outlive the plugins. The
+ * oracle knows the name of each plugin, and no addresses.
  */
 #include "unloads.h"
 
@@ -31,15 +31,15 @@ static struct thread {
 	pthread_t thread;
 	sem_t go, done;
 	weft_coro_t *asks;  /* asks once for each resume */
-	int asked;	    /* what it was answered */
+	int asked;	    /* the answer that it got */
 	char unhandled[64]; /* the effect that the loop in the program answered last */
-	/* What is to be done. */
+	/* The operation to do. */
 	enum what what;
 	struct file *file;
 	int x, answer;
 } threads[THREADS];
 
-/* The plugin that handles, how, and whose default handler the effects have. */
+/* The plugin that handles, how it handles, and the plugin whose default handler the effects have. */
 static const struct plugin *outer;
 static enum how how;
 static struct {
@@ -159,7 +159,7 @@ static const char *without_space(const char *effect)
 	return dot ? dot + 1 : effect;
 }
 
-/* The identity's text outlives the plugin. */
+/* Returns the identity's text in memory that outlives the plugin. */
 static const char *kept(const char *effect)
 {
 	static char texts[MOST][32];
@@ -199,7 +199,8 @@ static bool is_resident(const struct file *file)
 	return object;
 }
 
-/* The default handler of what was unloaded is gone; effects of the same identity elsewhere have none any more. */
+/* The default handler of an unloaded plugin is removed; effects of the same identity in other plugins then have
+ * none. */
 static void forget_defaults(void)
 {
 	for (int i = 0; i < MOST; i++)
@@ -257,7 +258,7 @@ static void check_step(struct thread *t, enum what what, struct file *file)
 		check(t, 0, "ask(int)");
 }
 
-/* Something that can be done with an open plugin. */
+/* Returns an operation that is possible with an open plugin. */
 static enum what something(const struct file *file)
 {
 	static const enum what with_effect[] = {UNLOAD, UNLOAD, PERFORM, PERFORM, PERFORM, SET_DEFAULT, USE_DEFAULT};
@@ -295,7 +296,7 @@ static void close_all(void)
 	forget_defaults();
 }
 
-/* A plugin with an effect is the outer handler, this one or a later one. */
+/* A plugin with an effect is the outer handler: this plugin or a later one. */
 static void load_outer(struct file *file)
 {
 	file->mode = random_below(2) ? RTLD_GLOBAL : RTLD_LOCAL;
@@ -308,7 +309,7 @@ static void load_outer(struct file *file)
 	how = (enum how)random_below(HOWS);
 }
 
-/* Few plugins, so that one is often loaded where another one was. */
+/* Few plugins, so that a plugin is often loaded where another plugin was. */
 static void world(void)
 {
 	struct file *chosen[CHOSEN];

@@ -18,7 +18,7 @@ struct plugin {
 	void (*set_default)(void); /* to a function that answers id * 1000 + 500 + x */
 	/* Resume a coroutine under a table or set of the plugin, whose answer to ask(x) is id * 1000 + 700 + x. */
 	void (*drive_by_table)(weft_coro_t *k);
-	void (*drive_by_set)(weft_coro_t *k); /* a plugin of even number has another effect than `ask` in it */
+	void (*drive_by_set)(weft_coro_t *k); /* in a plugin of even number the set has another effect than `ask` */
 };
 
 #endif

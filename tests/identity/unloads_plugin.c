@@ -2,13 +2,13 @@
 /*
  * A shared object for unloads.c, compiled as C and as C++. ID: the plugin's number, from 1. NAME and TYPE: its effect,
  * and SPACE: the effect's namespace. Without a NAME it handles the program's effect. Plugins of one kind and language
- * have the same layout of data, so that one's effect, table and set are where another one's were; their clauses lie
- * elsewhere (shift).
+ * have the same data layout, so a plugin's effect, table and set are at the addresses of an earlier plugin's; their
+ * clauses are at different addresses (shift).
  */
 #include "unloads.h"
 
 #if ID % 4 > 1
-/* Where other plugins have clauses. */
+/* In other plugins, clauses are at this address. */
 __attribute__((used)) static int shift(void *state, int x)
 {
 	(void)state;

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The lab at its smallest size: every experiment, policy and contender answers right, results.json has its shape, the report is
-a page that a browser shows with a plot per experiment, and wrong answers, interruptions and mistakes end as they should. The
-terminal shows findings first and few lines; targets and figures of other machines are ratios, which a slower machine does not change.
+"""The lab at its smallest size: every experiment, policy and contender gives the right answer, results.json has its structure,
+the report is a page that a browser shows with a plot for each experiment, and wrong answers, interruptions and mistakes end as
+they should. The terminal shows findings first and few lines; targets and figures of other machines are ratios, which a slower
+machine does not change.
 
     lab.py WHAT: one of the tests at the end of this file
 """
@@ -37,7 +38,7 @@ KNOWN = {"countdown": "0", "fibonacci_recursive": "5", "product_early": "0", "it
 MULTI_SHOT = {"nqueens": "10", "tree_explore": "946", "triples": "779312"}  # on copied stacks only
 EXPERIMENTS = {"micro", "A1", "A2", "A3", "A4", "A5", "B1", "B2", "B3", "B4", "B5", "B6", "io", "sched", "throw", "C1", "C2", "C3",
                "c10m", "D1", "D1t", "D2", "D2t", "D3", "D3t", "E"}
-# The policies that the header names: each must take part.
+# The policies in the header: each must take part.
 POLICIES = set(re.findall(r'/\*\*< "([a-z]+)":', (SOURCE / "include/weft/stack.h").read_text()))
 INSTRUMENTED = {"segmented", "heap", "lookahead", "mmu"}
 INSTRUMENTS = platform.machine() == "x86_64" and any((SOURCE / "tools/as").glob("*.c"))
@@ -51,11 +52,11 @@ failures = 0
 
 
 def note(text):
-    print(textwrap.indent(text, "  "), flush=True)  # no result of ours
+    print(textwrap.indent(text, "  "), flush=True)  # indented, so that it is no result of this test
 
 
 def check(what, bad):
-    """Report; `bad` is why it failed, or empty."""
+    """Reports a check; `bad` is the reason of a failure, or empty."""
     global failures
     if bad:
         failures += 1
@@ -76,13 +77,13 @@ def environment(library):
 
 def lab(env, *arguments):
     run = subprocess.run([PYTHON, str(SOURCE / "lab" / "run.py"), *map(str, arguments)], env=env, capture_output=True,
-                         text=True)  # ctest has a limit, for slower machines a longer one
+                         text=True)  # ctest has a time limit, longer on slower machines
     note(f"== lab {' '.join(map(str, arguments))}: exit code {run.returncode}\n{run.stdout}\n{run.stderr}")
     return run
 
 
 def build_library():
-    """The library as `./weft lab` builds it, and what compiles activities."""
+    """Builds the library as `./weft lab` does, and the tools that compile activities."""
     folder = BUILD / "release"
     wanted = ["weft", "weft_rt", "weft_instrumentation", "weft_posix", "weft_optional"]
     wanted += ["weft_activity", f"weft_activities_{ACTIVITIES}"] if ACTIVITIES else []
@@ -109,7 +110,7 @@ def rows_by_case(results):
 
 
 def everything(env):
-    """All experiments on all policies. Returns the folder with the results, or None."""
+    """Runs all experiments on all policies. Returns the folder with the results, or None."""
     out = WORK / "all"
     run = lab(env, "--size", "test", "--out", out)
     check("every answer is right", run.returncode and f"exit code {run.returncode}: {run.stderr.strip()[-200:]}")
@@ -144,7 +145,7 @@ def lines_of(run):
 
 
 def not_growing(rows):
-    """Whose stack did not grow: code that is not instrumented answers right on linked policies too, on a service stack."""
+    """The rows whose stacks did not grow: uninstrumented code answers correctly on linked policies, too, on a service stack."""
     idle = []
     for row in rows:
         if row["policy"] in INSTRUMENTED and row["samples"]:
@@ -190,8 +191,8 @@ def uninstrumented(env):
 
 
 def may_be_missing(row):
-    """Peers; policies that the library does not have; those that need instrumentation where compilers have none; activities where no
-    clang compiles them; HTTP servers without the sources of the parser."""
+    """Rows that may be skipped: peers; policies that the library does not have; policies that need instrumentation if the
+    compilers have none; activities if no clang compiles them; HTTP servers without the sources of the parser."""
     policy = row["policy"]
     unsplit = (policy in INSTRUMENTED or row["contender"].startswith("split/")) and not INSTRUMENTS
     ring = row["contender"] == "raw-ring" or row["contender"].split("/")[0] in ("uring", "small-uring")
@@ -215,12 +216,12 @@ def sections(dom):
 
 
 def outside(text):
-    """What a page would fetch."""
+    """Returns the references that a page would fetch."""
     return re.findall(r"""(?:src|href)\s*=\s*["']?(https?:|//)[^"'> ]*|url\(\s*["']?https?:|@import""", text)
 
 
 def which_policy(folder):
-    """The page that sets the policies side by side shows all of them, by what was measured."""
+    """The page that compares the policies shows all of them, from the measurements."""
     text = (folder / "policies.html").read_text()
     check("the page on policies needs nothing else", outside(text))
     check("the report leads to it", 'href="policies.html"' not in (folder / "report.html").read_text() and "no link")
@@ -256,7 +257,7 @@ def page(folder):
 
 
 def find_browser():
-    """An installed one, or the one that `./weft test --full` unpacks."""
+    """Returns an installed browser, or the browser that `./weft test --full` unpacks."""
     unpacked = SOURCE / "build/packages/browser"
     for place in sorted(unpacked.glob("usr/lib/chromium*/chromium-headless-shell")) + sorted(unpacked.glob("usr/lib/chromium*/headless_shell")):
         libraries = sorted({str(file.parent) for file in unpacked.glob("**/*-linux-gnu/**/*.so*")})
@@ -277,7 +278,7 @@ def browse(browser, path):
 
 
 def afterwards(env, folder):
-    """What is done with results: comparing, plotting anew."""
+    """Operations on results: comparing, plotting again."""
     results = folder / "results.json"
     run = lab(env, "--compare", results, results)
     check("a run compared with itself has not changed",
@@ -356,7 +357,7 @@ int main(int argc, char **argv)
 
 
 def canary(env, contenders):
-    """An experiment of two contenders, without its report."""
+    """Runs an experiment of two contenders, without its report."""
     folder = WORK / "canary"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "canary.toml").write_text(CANARY.format(contenders=json.dumps(contenders)))
@@ -379,7 +380,7 @@ exec gcc "$@"
 
 
 def half_built(env):
-    """A linker that is interrupted leaves a file, which is newer than its source."""
+    """An interrupted linker leaves a file, which is newer than its source."""
     compiler = WORK / "unreliable"
     compiler.write_text(UNRELIABLE)
     compiler.chmod(0o755)
@@ -407,7 +408,7 @@ def canaries(env):
           (run.returncode or not told) and run.stdout[-300:])
 
 
-# ---- checkouts that the user has ------------------------------------------------------------------------------------
+# ---- checkouts of the user's ----------------------------------------------------------------------------------------
 
 PEERS = r"""
 [tools]
@@ -473,7 +474,7 @@ int main(int argc, char **argv)
 
 
 def fake_checkout(name, version=2, base=41):
-    """A directory with a small program, as a git repository of one commit."""
+    """Makes a directory with a small program, as a git repository of one commit."""
     folder = WORK / "peers" / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -489,7 +490,8 @@ def contents(folder):
 
 
 def beside_us(env, *arguments):
-    """The canary's experiment, which has figures of another machine for "fake" and "else". The run, its case, and its results."""
+    """Runs the canary's experiment, which has figures of another machine for "fake" and "else". Returns the run, its case, and
+    its results."""
     folder, out = WORK / "peers" / "descriptions", WORK / "peers" / "out"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "canary.toml").write_text(CANARY.format(contenders='["right"]') + 'reference = { "fake" = 100, "else" = 100 }\n')
@@ -525,7 +527,7 @@ def peers(env):
 
 
 def wrong_checkouts(env, checkout):
-    """Each gives a line that says what to do, and the rest is measured."""
+    """Each unusable checkout gives a line with a remedy, and everything else is measured."""
     empty = WORK / "peers" / "empty"
     empty.mkdir(exist_ok=True)
     log = SOURCE / "build" / "lab" / "peers" / "broken.log"
@@ -546,11 +548,11 @@ def wrong_checkouts(env, checkout):
         check(f"{what} is a mistake", (run.returncode != 2 or not run.stderr.startswith(said)) and run.stderr)
 
 
-# ---- what a reader sees ------------------------------------------------------------------------------------------
+# ---- output for readers ------------------------------------------------------------------------------------------
 
 
 def rewritten(folder, name, change):
-    """A folder with the results of a run, as if it had been a quick one, changed."""
+    """Returns a folder with the changed results of a run, as if it had been a quick run."""
     results = results_of(folder)
     results["size"] = "quick"
     results["load"]["others"] = 0.0
@@ -564,14 +566,14 @@ def rewritten(folder, name, change):
 
 
 def by_hand(results):
-    """Figures that leave no doubt: Weft takes 1.1 times each other contender."""
+    """Makes the figures unambiguous: Weft takes 1.1 times each other contender."""
     for row in schema.rows(results):
         if row["stats"]:
             row["stats"].update(dict.fromkeys(("median", "min", "second"), 1.1 if row["kind"] == "weft" else 1.0))
 
 
 def slower_machine(results):
-    """Everything takes 2.8 times as long; bytes do not, nor what is late, or answered, by the timers' clock."""
+    """Makes everything take 2.8 times as long, except bytes, and figures of lateness or answers by the timers' clock."""
     for e in results["experiments"]:
         for case in e["cases"]:
             if case["unit"] != "B" and case["id"] not in ("long_task", "late", "queries"):
@@ -592,7 +594,7 @@ def verdicts(run):
 
 
 def findings_of(run):
-    """From the first finding to the note on other machines' figures, which tells nanoseconds."""
+    """The text from the first finding to the note on other machines' figures, which contains nanoseconds."""
     return run.stdout[run.stdout.find("Findings"):run.stdout.find("* measured")]
 
 
@@ -617,7 +619,7 @@ def reader(env, folder):
 
 
 def judging(env, folder):
-    """A missed target is a failure for those who ask."""
+    """A missed target is a failure with --targets."""
     run = lab(env, "--no-report", "--targets", "--replot", rewritten(folder, "by-hand", by_hand) / "results.json")
     last = lines_of(run)[-1]
     missed = verdicts(run).count("missed")
@@ -633,7 +635,7 @@ def judging(env, folder):
 
 
 def judged(n=3, others=0.0, median=1.31, **about):
-    """The verdict on a case whose best runs say 1.3, where 1.1 is asked for; and whether the case is to have more runs."""
+    """The verdict on a case whose best runs give 1.3 for a target of 1.1; and whether the case gets more runs."""
     case = {"id": "one", "unit": "ns", "figure": None, "params": {}, **about}
     stats = {"min": 1.3, "second": 1.31, "median": median, "n": n}
     samples = [{"cpu": 1.0, "wall": 1.0, "ops": 1, "late": 1.3, "others": others}] * n
@@ -644,7 +646,7 @@ def judged(n=3, others=0.0, median=1.31, **about):
 
 
 def trusted():
-    """What few runs, or runs beside other programs, may say."""
+    """The verdicts that few runs, or runs beside other programs, allow."""
     for what, got, expected in (
             ("runs that agree, near a bar", judged(), ("missed", True)),
             ("as many as are enough", judged(n=targets.ENOUGH), ("missed", False)),
@@ -671,7 +673,7 @@ def trusted():
 
 
 def busy_beside(loops):
-    """How many CPUs the lab says that others keep busy, while so many loops run."""
+    """The number of CPUs that the lab reports as busy by other programs, while `loops` busy loops run."""
     began = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
     try:
         before, start = machine.busy(), time.monotonic()
@@ -698,7 +700,7 @@ def elsewhere(results):
 
 
 def counted():
-    """Time that programs beside the lab take is not counted."""
+    """Time of programs beside the lab is not counted."""
     sample = {"cpu": 1.0, "wall": 9.0, "ops": 1000000000}
     check("CPU time counts, not wall time", measure.value_of(sample, "ns") != 1.0)
     check("wall time counts where the case says so", measure.value_of(sample, "ns", clock="wall") != 9.0)
@@ -723,7 +725,7 @@ TWICE = {("B5", ("n", 20000)): {round(1.85 / 1.4, 3), round(0.32 / 1.37, 3)}}
 
 
 def sizes():
-    """A published ratio stands beside the size for which it was published, and at no other."""
+    """A published ratio is shown at the size for which it was published, and at no other size."""
     seen, wrong = set(), []
     for size in describe.SIZES:
         for e in describe.load([SOURCE / "lab" / "descriptions"], size, describe.POLICIES):
@@ -758,7 +760,7 @@ def mistakes(env):
 
 
 def closed(env):
-    """A directory below one that this user may not look into."""
+    """A directory below a directory that this user may not enter."""
     folder = WORK / "closed"
     folder.mkdir(exist_ok=True)
     folder.chmod(0)
@@ -773,7 +775,7 @@ def closed(env):
 
 
 def offline():
-    """What cargo says without network."""
+    """The messages of cargo without network."""
     tool = WORK / "cargo"
     tool.write_text("#!/bin/sh\ncat >&2 <<'END'\n    Updating crates.io index\nwarning: spurious network error (3 tries remaining): [6] "
                     "Could not resolve hostname (Could not resolve host: index.crates.io)\nerror: failed to get `corosensei` as a "
@@ -788,12 +790,12 @@ def offline():
 
 
 def restore_interrupts():
-    """Whoever runs tests in the background has them ignored."""
+    """A shell that runs tests in the background makes them ignore these signals."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def interruption(env):
-    """On a terminal, whose one line tells when the second round is under way."""
+    """On a terminal, whose single line shows when the second round runs."""
     out = WORK / "interrupted"
     shutil.rmtree(out, ignore_errors=True)
     terminal, end = pty.openpty()
@@ -844,7 +846,7 @@ def report_interrupted(env):
 
 
 def until(terminal, text):
-    """What a terminal shows until a text, or until its program ends."""
+    """Returns the output of a terminal until a text, or until its program ends."""
     seen = b""
     while text is None or text not in seen:
         try:
@@ -858,7 +860,7 @@ def until(terminal, text):
 
 
 def library(env):
-    """The library as `./weft lab` builds it; and what the lab says of itself."""
+    """Builds the library as `./weft lab` does, and checks what the lab says about itself."""
     check("the library builds", not build_library() and "see the log")
     run = lab(env, "--list")
     check("--list names every experiment", run.returncode or [e for e in EXPERIMENTS | {"A6"} if f"\n{e} " not in f"\n{run.stdout}"])
@@ -871,7 +873,7 @@ def library(env):
     check("what is built is not built again", run.returncode and run.stderr[-300:])
 
 
-# Each is a test. Those of the second kind look at what `everything` measured.
+# Each function is a test. Tests of the second kind use the measurements of `everything`.
 MEASURING = {"library": library, "everything": everything, "one_policy": one_policy, "canaries": canaries, "uninstrumented": uninstrumented,
              "mistakes": mistakes, "closed": closed, "interruption": interruption, "counted": lambda env: counted(), "sizes": lambda env: sizes(),
              "trusted": lambda env: trusted(), "report_interrupted": report_interrupted,

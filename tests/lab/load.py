@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Continuous load (experiment A6): its intervals hold what they promise on simulated series, leaks are seen, a lab that is killed
-continues where it was, and a server that dies is reported.
+"""Continuous load (experiment A6): its intervals have the promised coverage on simulated series, leaks are found, a killed lab
+continues at the same place, and a server that dies is reported.
 
     load.py WHAT: one of the tests at the end of this file
 """
@@ -20,13 +20,13 @@ import lab as suite
 from weftlab import growth, schema, trend
 
 JOURNALS = SOURCE / "build" / "lab" / "load"
-SECONDS = 9  # of a run that is interrupted: an unusual time, by which its journal is found
+SECONDS = 9  # duration of a run that is interrupted: an unusual number, by which its journal is found
 
 # ---- simulated series --------------------------------------------------------------------------------------------
 
 
 def simulated(kind, n, rng, slope=0.0):
-    """What a server has at rest after each turn. x: one unit from the first to the last point."""
+    """The amount that a server has at rest after each turn. x: one unit from the first to the last point."""
     level, points = 0.0, []
     for i in range(n):
         noise = rng.gauss(0, 1)
@@ -57,7 +57,7 @@ def covered(kind, n, slope=0.0, fit=trend.fit):
 
 
 def least_squares(segments):
-    """Takes errors for independent: its intervals are too narrow where they are not."""
+    """Assumes independent errors, so its intervals are too narrow if the errors are not independent."""
     slope, variance, _ = trend._given(segments, 0.0, len(segments[0]) - 2, 0.0)
     return trend.Slope(slope, variance**0.5, len(segments[0]) - 2, len(segments[0]))
 
@@ -85,13 +85,13 @@ def intervals():
 
 
 def points(values, requests=10000, began=0.0):
-    """A segment: in each turn so many requests."""
+    """A segment with this number of requests in each turn."""
     rest = dict.fromkeys(growth.RESOURCES, 100)
     return [growth.Point(began + i / 60, i * requests, {**rest, "memory": value}, None) for i, value in enumerate(values)]
 
 
 def verdicts():
-    """Of memory, in the words of the page."""
+    """The verdict on memory, in the words of the page."""
     rng = random.Random(3)
     noise = [rng.gauss(0, 30e3) for _ in range(60)]
     for name, each, expected in (("memory that stays", 0, growth.FLAT), ("a leak of 40 bytes per request", 40, growth.GROWS),
@@ -149,7 +149,7 @@ def short(env):
 
 
 def leaks(env):
-    """Canaries: what a server loses is seen, and is a failure."""
+    """Canaries: a server's leaks are found, and are a failure."""
     out = WORK / "leaks"
     shutil.rmtree(out, ignore_errors=True)
     ran = run(env, out, POLICIES[:1], 15, "--again", "--set", "leak=3000,leak_fd=20,leak_map=20")
@@ -173,7 +173,7 @@ def command_of(pid):
 
 
 def journal():
-    """Of these labs; others are somebody else's."""
+    """The journal of these labs; other labs' journals are ignored."""
     return next((j for j in JOURNALS.glob("*/journal.jsonl") if f'"seconds": {SECONDS}, ' in j.read_text().split("\n")[0]), None)
 
 
@@ -204,7 +204,7 @@ def resumes(env):
     first.wait()
     check("servers do not outlive a lab that is killed", (not servers or not wait_until(lambda: not any(map(command_of, servers)), 10)) and servers)
     with open(journal(), "a") as stream:
-        stream.write('{"what": "turn", "serv')  # as if it had been killed while it wrote
+        stream.write('{"what": "turn", "serv')  # as if it had been killed during the write
     done = turns_in_journal()
     second = begin(env, out)
     wait_until(lambda: turns_in_journal() >= done + 3)

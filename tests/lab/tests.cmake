@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The lab at its smallest size: every experiment, policy and contender answers right; the pages that it writes; what it says of wrong
-# answers, interruptions and mistakes.
+# The lab at its smallest size: every experiment, policy and contender gives the right answer; the pages that it writes;
+# its reports of wrong answers, interruptions and mistakes.
 weft_part(lab tools SLOW)
 
-# The system's Python has the lab's packages; another may come first in PATH.
+# The system's Python has the lab's packages; a different Python may come first in PATH.
 set(python /usr/bin/python3)
 if(NOT EXISTS ${python})
 	set(python ${Python3_EXECUTABLE})

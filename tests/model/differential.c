@@ -2,11 +2,11 @@
 /*
  * Random programs of coroutines and effects, run by Weft and by the abstract machine (machine.h) in step.
  *
- * A program is a list of numbers. Whatever code is in control takes the next numbers to decide what to do among what
- * the machine allows, tells the machine, does it, and compares: did control arrive in the frame that the machine says,
- * with that value or request, from that coroutine, and are all states as they should be? Any list is a program, so that
- * a failing one can be made smaller by leaving numbers out. Each program runs in a child process; the smallest that
- * still fails is printed as a trace.
+ * A program is a list of numbers. The code in control uses the next numbers to choose among the operations that the
+ * machine allows, applies the operation to the machine, executes it, and compares: did control arrive in the frame that
+ * the machine predicts, with the predicted value or request, from the predicted coroutine, and are all states equal?
+ * Any list is a program, so a failing program can be reduced by removing numbers. Each program runs in a child process;
+ * the smallest program that still fails is printed as a trace.
  *
  *   differential [--operations N] [--seed N] [--program N] [--wrong RULE]
  *
@@ -35,7 +35,7 @@
 enum { MOST_NUMBERS = 6000, PROGRAMS_PER_CHILD = 500, SHRINK_RUNS = 1500, SHRINK_SECONDS = 30 };
 enum { EXIT_DIFFERS = 3 };
 
-/* What the child tells the parent, also if it crashes. */
+/* Data that the child passes to the parent, also if it crashes. */
 struct shared {
 	uint64_t program, operations;
 };
@@ -64,7 +64,7 @@ static void make_program(uint64_t seed, uint64_t index)
 {
 	uint64_t state = mix(seed) ^ mix(~index);
 
-	/* Most are short, because a short one that fails is worth more. */
+	/* Most programs are short, because a short failing program is more useful. */
 	program.count = 1 + (int)(mix(state) % (index % 8 ? 600 : MOST_NUMBERS));
 	program.used = 0;
 	for (int i = 0; i < program.count; i++)
@@ -86,7 +86,7 @@ static int choose(int n)
 	return (int)(number() % (uint32_t)n);
 }
 
-/* ---- saying what happens ------------------------------------------------------------------------------------ */
+/* ---- trace output ---------------------------------------------------------------------------------------------- */
 
 static const char *called(int k)
 {
@@ -185,7 +185,7 @@ static void check_states(void)
 		SAME("a parent", weft_parent(real[m.chain[i].k].k), real_of(i ? m.chain[i - 1].k : OUTSIDE));
 }
 
-/* Control has come back to this frame, or started it: is that right? */
+/* Control has returned to this frame, or started it: checks that this is predicted. */
 static void arrive(uint64_t frame)
 {
 	SAME("the frame in control", frame, m.event.frame);
@@ -201,7 +201,8 @@ static void arrive_with(uint64_t frame, uint64_t value)
 	SAME("a value", value, m.event.value);
 }
 
-/* ---- operations: each returns after control came back, or does nothing if the machine does not allow it -------- */
+/* ---- operations: each returns after control has returned, or does nothing if the machine does not allow it
+ * --------- */
 
 static bool is_usable(int k, enum state state)
 {
@@ -324,7 +325,7 @@ static int effect_of(weft_request_t r)
 	if (r.effect == &weft_suspended)
 		return YIELDED;
 	if (r.effect == &weft_failed)
-		return LEFT; /* used for weft_exit below: nothing fails here by itself */
+		return LEFT; /* used for weft_exit below: nothing fails here */
 	for (int i = 0; i < EFFECTS; i++)
 		if (r.effect == effects[i])
 			return i;
@@ -353,7 +354,7 @@ static void maybe_reply(weft_request_t r, int from)
 	performer->reply = value;
 }
 
-/* Now and then a coroutine continues on another thread. */
+/* Sometimes a coroutine continues on another thread. */
 static struct {
 	pthread_t thread;
 	bool running;
@@ -671,7 +672,7 @@ static void run_program(void)
 	machine_start(&m);
 	run_frame();
 	check_states();
-	/* Deleting one may finish others. */
+	/* Deleting a coroutine may finish other coroutines. */
 	while (delete_any())
 		;
 	check_states();
@@ -679,7 +680,7 @@ static void run_program(void)
 	SAME("the number of stacks in use after all were deleted", stats.live, 0);
 }
 
-/* Run something in a child; how it ended: 0, EXIT_DIFFERS, or 128 + signal. */
+/* Runs a function in a child; returns how it ended: 0, EXIT_DIFFERS, or 128 + signal. */
 static int in_child(void (*run)(const uint64_t *), const uint64_t *argument, unsigned seconds)
 {
 	pid_t child;
@@ -718,7 +719,7 @@ static void run_this(const uint64_t *unused)
 	run_program();
 }
 
-/* ---- making a failing program smaller ---------------------------------------------------------------------------- */
+/* ---- reducing a failing program ---------------------------------------------------------------------------------- */
 
 static void cut(int start, int count)
 {
@@ -834,7 +835,7 @@ int main(int count, char **arguments)
 			explain(o.seed, shared->program, status);
 			return 1;
 		}
-		/* Operations counted but not done would make this a loop without end. */
+		/* Operations that are counted but not done would make this loop infinite. */
 		if (first > 100 * o.operations) {
 			fprintf(stderr, "programs do nothing\n");
 			return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The effects that random programs use, and the sets that they are handled in. */
+/* The effects of random programs, and the sets in which they are handled. */
 #ifndef WEFT_TESTS_MODEL_EFFECTS_H
 #define WEFT_TESTS_MODEL_EFFECTS_H
 

@@ -70,7 +70,7 @@ void machine_newcont(struct machine *m, int k)
 	arm(c, k);
 }
 
-/* Append what k holds to the chain and continue its innermost code. */
+/* Appends the pairs that k holds to the chain, and continues its innermost code. */
 static void append(struct machine *m, int k, uint64_t value)
 {
 	struct continuation *c = &m->k[k];
@@ -143,7 +143,7 @@ void machine_split(struct machine *m, int place, int effect, uint64_t payload, i
 	hand_over(m, place, effect, payload);
 }
 
-/* Did one of the continuations of these pairs make that of `pair`? */
+/* Did a continuation of these pairs make the continuation of `pair`? */
 static bool made_within(const struct machine *m, const struct pair *pairs, int count, int pair)
 {
 	for (int i = 0; i < count; i++)
@@ -152,7 +152,7 @@ static bool made_within(const struct machine *m, const struct pair *pairs, int c
 	return false;
 }
 
-/* The frames of these pairs are lost: the first is what the caller makes of it, the others are finished. */
+/* The frames of these pairs are lost: the caller sets the state of the first pair, the other pairs are finished. */
 static void lose(struct machine *m, const struct pair *pairs, int count)
 {
 	for (int i = 1; i < count; i++) {

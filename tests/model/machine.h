@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The abstract machine that Weft implements, as plainly as it can be written: no stacks, no switches, only who waits
- * for what. After the appendix of "Effect Handlers for C via Coroutines" (OOPSLA 2024), plus what Weft adds: yielding
- * to and leaving an ancestor, switching sideways, resetting and deleting.
+ * The abstract machine that Weft implements, in the simplest form: no stacks, no switches, only which continuation
+ * waits for what. Based on the appendix of "Effect Handlers for C via Coroutines" (OOPSLA 2024), with Weft's additions:
+ * yielding to and leaving an ancestor, symmetric switches, resetting and deleting.
  *
  * A configuration is a chain of (continuation, set) pairs, outermost first: each continuation was resumed by the code
  * of the one before it (the first one by code outside of any), which handles the set. The last one executes. newcont a
@@ -34,22 +34,22 @@ struct continuation {
 	enum state state;
 	uint64_t serial;  /* unique */
 	uint64_t creator; /* serial of the continuation that ran newcont; 0: none */
-	int orphan_of;	  /* finished and owned by nobody: goes when this one is reset or deleted; -1 */
+	int orphan_of;	  /* finished and without an owner: deleted when this continuation is reset or deleted; -1 */
 	struct pair held[CONTINUATIONS];
-	int holds; /* suspended: how many pairs; the first is itself */
+	int holds; /* suspended: number of pairs; the first is the continuation itself */
 	uint64_t frame[FRAMES];
-	int depth;	/* frames; 0: not started */
+	int depth;	/* number of frames; 0: not started */
 	int pending;	/* innermost code waits in: perform of this effect (its reply counts), or YIELDED */
-	uint64_t reply; /* what a perform returns */
+	uint64_t reply; /* the result of a perform */
 };
 
-/* What the code that is in control next sees. */
+/* The event that the code in control sees next. */
 struct event {
 	enum { STARTED, CONTINUED, REQUESTED } kind;
-	uint64_t frame;	  /* of the code in control; STARTED: of the frame that begins */
-	uint64_t value;	  /* CONTINUED: what the yield or perform returns */
-	int from, effect; /* REQUESTED: from which continuation, what; */
-	uint64_t payload; /* with what: the result if RETURN */
+	uint64_t frame;	  /* frame of the code in control; STARTED: the frame that begins */
+	uint64_t value;	  /* CONTINUED: the result of the yield or perform */
+	int from, effect; /* REQUESTED: the requesting continuation and its effect */
+	uint64_t payload; /* the effect's payload: the result if RETURN */
 };
 
 struct machine {
@@ -58,13 +58,13 @@ struct machine {
 	int length;
 	uint64_t serials;
 	struct event event;
-	int wrong; /* a rule to break, for the canary: see wrong_rules */
+	int wrong; /* the rule to break, for the canary: see wrong_rules */
 };
 
 extern const char *const wrong_rules[]; /* from 1; ends with NULL */
 
 void machine_start(struct machine *m);
-/* Who executes: a continuation or OUTSIDE. */
+/* The executing continuation, or OUTSIDE. */
 int machine_current(const struct machine *m);
 
 void machine_newcont(struct machine *m, int k);
@@ -74,7 +74,7 @@ void machine_switch(struct machine *m, int k, uint64_t value);
 int machine_handler(const struct machine *m, int effect);
 /* Suspend the pair at this place and those after it. `pending`: as in struct continuation. */
 void machine_split(struct machine *m, int place, int effect, uint64_t payload, int pending);
-/* Finish them instead. */
+/* Finishes these pairs instead. */
 void machine_leave(struct machine *m, int place, int effect, uint64_t payload);
 /* The current frame ends. */
 void machine_return(struct machine *m, uint64_t value);

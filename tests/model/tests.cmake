@@ -13,7 +13,7 @@ foreach(library ${weft_compilers} gcc-O0 gcc-tiny)
 endforeach()
 weft_test(mprotect COMMAND @differential.gcc --operations 1000000 ON commit GUARDS mprotect)
 
-# A machine with a wrong rule is found out, in few operations.
+# A machine with a wrong rule is detected within few operations.
 foreach(rule RANGE 1 6)
 	weft_test(canary.rule-${rule} COMMAND @differential.gcc --operations 1000000 --wrong ${rule} FAILS SAYS "differs|replay:")
 endforeach()

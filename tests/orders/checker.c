@@ -16,12 +16,12 @@
 
 enum {
 	THREADS = ORDERS_THREADS,
-	MAIN = 0,	   /* the thread of begin and end */
-	STEPS = 4000,	   /* of one order; more is a failure: somebody spins for ever */
+	MAIN = 0,	   /* the thread that runs begin and end */
+	STEPS = 4000,	   /* of one order; more steps are a failure: a thread spins for ever */
 	MESSAGES = 64,	   /* stores to one place that are kept */
 	ARENA = 4 << 20,   /* bytes for malloc, in one order */
-	STACK_SEEN = 8192, /* bytes of a task's stack that are looked at when it ends */
-	GRANULES = 1 << 16 /* of eight bytes, that one order touches */
+	STACK_SEEN = 8192, /* bytes of a task's stack that are checked when it ends */
+	GRANULES = 1 << 16 /* number of units of eight bytes that one order touches */
 };
 
 enum kind { LOAD, STORE, EXCHANGE, ADD, SUB, AND, OR, XOR, COMPARE, FENCE, WAIT, WOKEN, WAKE, PAUSE, JOIN };
@@ -30,31 +30,31 @@ static const char *const kinds[] = {"load",	  "store",	  "exchange",	"add",	   "
 				    "and",	  "or",		  "xor",	"compare", "fence",
 				    "futex wait", "futex: go on", "futex wake", "pause",   "join"};
 
-/* One step of a thread: what it asks for, and what it gets. */
+/* One step of a thread: its request and its result. */
 struct step {
 	enum kind kind;
-	uintptr_t address; /* of a fence: 0 */
+	uintptr_t address; /* 0 for a fence */
 	unsigned size;
 	int order, failure_order;
 	uint64_t value, expected, deadline;
-	const void *at; /* in the program */
+	const void *at; /* address in the program */
 	uint64_t result;
 	bool done; /* the compared value was there; the futex had the value */
 };
 
 WEFT_EFFECT(void, orders_step, struct step *, s);
 
-/* How much of each thread's steps. */
+/* For each thread, the number of its steps included. */
 struct clock {
 	uint32_t of[THREADS];
 };
 
-/* A store, for those who may still read it. */
+/* A store, kept for threads that may still read it. */
 struct message {
 	uint64_t value;
 	unsigned writer;
 	uint32_t epoch;
-	uint32_t sc; /* its place among sequentially consistent steps; 0: it is none */
+	uint32_t sc; /* its position among sequentially consistent steps; 0: it is not sequentially consistent */
 	struct clock released, released_seen;
 	uint32_t released_fence;
 	struct clock first_read; /* when each thread first read it; 0: never */
@@ -63,17 +63,16 @@ struct message {
 struct place {
 	uintptr_t address;
 	unsigned size;
-	uint32_t stored; /* how many there were */
-	unsigned
-	    count; /* messages; 0: memory has its value, and whoever accesses it must be after whoever wrote that */
+	uint32_t stored; /* number of stores so far */
+	unsigned count;	 /* messages; 0: memory holds the value, and each access must happen after its write */
 	struct message messages[MESSAGES];
-	struct clock loads, stores; /* the last atomic ones */
+	struct clock loads, stores; /* the last atomic loads and stores */
 };
 
 struct access {
-	uint32_t writer, write; /* the last that was not atomic */
+	uint32_t writer, write; /* the last non-atomic write */
 	struct clock reads;
-	const void *at; /* of the last, in the program */
+	const void *at; /* address in the program of the last write */
 };
 
 /* Eight bytes of memory. */
@@ -90,26 +89,26 @@ struct thread {
 	void (*body)(void);
 	void *(*entry)(void *);
 	void *argument;
-	struct step *pending; /* NULL: it has ended, or never began */
+	struct step *pending; /* NULL: the thread has ended, or was not started */
 	bool ended, woken, timed_out;
 	void *worker;
 	struct weft__here here;
-	struct clock now;			/* what happened before */
+	struct clock now;			/* steps that happened before */
 	struct clock seen;			/* what must be visible: now, and what fences make so */
-	uint32_t fence;				/* sequentially consistent steps up to this one are visible */
-	struct clock pending_now, pending_seen; /* of relaxed loads, for an acquire fence to come */
+	uint32_t fence;				/* stores that must be visible: `now`, and those that fences add */
+	struct clock pending_now, pending_seen; /* from relaxed loads, for a later acquire fence */
 	uint32_t pending_fence;
 	struct clock fenced_now, fenced_seen; /* at the last release fence */
 	uint32_t fenced_fence;
-	uintptr_t waits_on; /* a futex */
+	uintptr_t waits_on; /* address of a futex */
 	uint64_t deadline, turn;
-	uintptr_t last;	    /* accessed last */
-	uint32_t last_read; /* which of the stores there */
+	uintptr_t last;	    /* address accessed last */
+	uint32_t last_read; /* index of the store read there */
 	uint32_t steps;
 	struct clock order; /* of its last step among all steps: for the reduction */
 };
 
-/* A step that was taken, and where the search stands at it. */
+/* A step that was taken, and the state of the search at it. */
 struct node {
 	uint8_t enabled, backtrack, done, sleep; /* sets of threads */
 	uint8_t thread, preemptions;
@@ -124,8 +123,8 @@ static struct {
 	const struct scenario *what;
 	struct thread threads[THREADS];
 	unsigned count, running, more;
-	bool inside;	/* some thread runs; else begin or end */
-	bool redundant; /* this order is one that was tried */
+	bool inside;	/* a thread runs; otherwise begin or end */
+	bool redundant; /* this order was tried already */
 	struct clock sc_seen;
 	uint32_t sc;
 	uint64_t now, turn;
@@ -138,12 +137,12 @@ static struct {
 	unsigned saw, deepest;
 } o;
 
-static uint32_t run = 1; /* number of the order; constructors come before the first */
+static uint32_t run = 1; /* number of the order; constructors run before the first order */
 static struct granule granules[GRANULES];
 static struct place places[4096];
 static unsigned places_used;
 
-/* Of the library, if a scenario links it. */
+/* The library's, if a scenario links it. */
 void *weft__worker(void) __attribute__((weak, visibility("hidden")));
 void weft__set_worker(void *worker) __attribute__((weak, visibility("hidden")));
 struct weft__here *weft__where(void) __attribute__((weak));
@@ -205,12 +204,12 @@ static struct thread *self(void)
 	return &o.threads[o.running];
 }
 
-/* Where the program is that calls this function. */
+/* The caller's address in the program. */
 #define HERE __builtin_return_address(0)
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Where it is, or where it would be. */
+/* Returns the granule of an address, or its free place. */
 static struct granule *find_granule(uintptr_t at)
 {
 	unsigned i = (unsigned)(at * 0x9e3779b97f4a7c15u >> 48) % GRANULES;
@@ -247,7 +246,7 @@ static bool before(uint32_t epoch, unsigned thread)
 	return thread == o.running || epoch <= self()->now.of[thread];
 }
 
-/* Against what atomic accesses there were. */
+/* Checks against the atomic accesses. */
 static void check_place(const struct place *p, uintptr_t address, bool writes)
 {
 	for (unsigned t = 0; t < THREADS; t++) {
@@ -272,7 +271,7 @@ static void check_byte(struct granule *g, unsigned i, bool writes)
 			race("a store and a load before it race", address, t, a->at);
 }
 
-/* A variable of __thread: the checker's threads share it in turns. */
+/* Is it a variable of __thread? The checker's threads share these in turns. */
 static bool is_of_thread(uintptr_t address)
 {
 	uintptr_t pointer = (uintptr_t)__builtin_thread_pointer();
@@ -282,7 +281,7 @@ static bool is_of_thread(uintptr_t address)
 
 static void plain(uintptr_t address, size_t size, bool writes, const void *from)
 {
-	uint32_t epoch = self()->now.of[o.running] + 1; /* it belongs to the step that comes */
+	uint32_t epoch = self()->now.of[o.running] + 1; /* it belongs to the next step */
 	struct granule *g = NULL;
 
 	if (is_of_thread(address))
@@ -344,7 +343,7 @@ static void first_message(struct place *p, struct granule *g, uint64_t value)
 	memset(&p->stores, 0, sizeof p->stores);
 }
 
-/* Of an atomic access. */
+/* Returns the place of an atomic access. */
 static struct place *place(uintptr_t address, unsigned size)
 {
 	struct granule *g = granule(address);
@@ -361,7 +360,7 @@ static struct place *place(uintptr_t address, unsigned size)
 	}
 	if (p->size != size)
 		fail("an atomic variable is accessed by two sizes");
-	/* What is not compiled for the checker may have written here: a new task in an old one's memory. */
+	/* Code that is not compiled for the checker may have written here: a new task in an old task's memory. */
 	if (!p->count || p->messages[p->count - 1].value != value)
 		first_message(p, g, value);
 	return p;
@@ -375,7 +374,7 @@ static void check_atomic(uintptr_t address, unsigned size, bool writes)
 		check_byte(g, i, writes);
 }
 
-/* ---- what steps do ----------------------------------------------------------------------------------------------- */
+/* ---- effects of steps -------------------------------------------------------------------------------------------- */
 
 static bool acquires(int order)
 {
@@ -407,7 +406,7 @@ static void fence(struct thread *t, int order)
 	}
 }
 
-/* May the thread still read what was stored before this message? */
+/* Does this message hide older stores from the thread? */
 static bool hides_older(const struct thread *t, const struct message *m, bool sc)
 {
 	if (m->epoch <= t->seen.of[m->writer] || (sc && m->epoch <= o.sc_seen.of[m->writer]))
@@ -420,7 +419,7 @@ static bool hides_older(const struct thread *t, const struct message *m, bool sc
 	return false;
 }
 
-/* The choice'th newest that may be read and, for a failing comparison, differs. NULL: there is none. */
+/* Returns the choice'th newest message that may be read and, for a failing comparison, differs. NULL: there is none. */
 static struct message *readable(const struct thread *t, struct place *p, const struct step *s, unsigned choice)
 {
 	bool sc = s->order == __ATOMIC_SEQ_CST;
@@ -456,7 +455,7 @@ static struct message *push_message(struct place *p)
 	return &p->messages[p->count++];
 }
 
-/* `before`: what a read-modify-write read, whose release it passes on. */
+/* `before`: the message that a read-modify-write read; the new message continues its release sequence. */
 static void write_message(struct thread *t, struct place *p, uint64_t value, int order, const struct message *before)
 {
 	struct message m = {.value = value, .writer = (unsigned)(t - o.threads), .epoch = t->now.of[t - o.threads]};
@@ -502,7 +501,7 @@ static bool may_write(const struct step *s)
 	return s->kind != LOAD && s->kind != FENCE && s->kind != PAUSE && s->kind != JOIN;
 }
 
-/* How many outcomes the step has now. */
+/* Returns the number of outcomes that the step has now. */
 static unsigned choices(struct thread *t, const struct step *s)
 {
 	unsigned n = 1;
@@ -569,7 +568,7 @@ static void compare(struct thread *t, struct step *s, unsigned choice)
 		take_value(t, s, p, m, s->failure_order);
 }
 
-/* From now on the thread does not read anything older there. */
+/* From now on the thread reads no older store there. */
 static void see_newest(struct thread *t, uintptr_t address)
 {
 	struct place *p = granule(address)->places[address & 7];
@@ -579,7 +578,7 @@ static void see_newest(struct thread *t, uintptr_t address)
 		*first = t->now.of[t - o.threads];
 }
 
-/* As the kernel: the comparison and the sleep are one step, with full fences. */
+/* Like the kernel: the comparison and the sleep are one step, with full fences. */
 static void futex_wait(struct thread *t, struct step *s)
 {
 	fence(t, __ATOMIC_SEQ_CST);
@@ -639,7 +638,7 @@ static void take_step(struct thread *t, struct step *s, unsigned choice)
 		futex_wake(t, s);
 		break;
 	case PAUSE:
-		see_newest(t, t->last); /* it has read something old; in time it sees the new */
+		see_newest(t, t->last); /* it has read an old value; eventually it sees the new value */
 		break;
 	case JOIN:
 		join(&t->now, &o.threads[s->value].now);
@@ -709,7 +708,7 @@ static bool all_ended(void)
 	return true;
 }
 
-/* All wait: time passes. */
+/* All threads wait: time passes. */
 static bool let_time_pass(void)
 {
 	uint64_t next = UINT64_MAX;
@@ -748,7 +747,7 @@ static unsigned draw_thread(unsigned set)
 	return lowest(set);
 }
 
-/* Rather the thread that ran: the other orders are what backtracking is for. */
+/* Prefers the thread that ran last: backtracking covers the other orders. */
 static unsigned first_choice(unsigned set, unsigned last)
 {
 	if (o.what->random)
@@ -756,7 +755,7 @@ static unsigned first_choice(unsigned set, unsigned last)
 	return set >> last & 1 ? last : lowest(set);
 }
 
-/* The step of nodes[at] races with that of nodes[i]: the order in which its thread came first is to be tried. */
+/* The step of nodes[at] races with the step of nodes[i]: the order in which its thread comes first must be tried. */
 static void try_before(unsigned i, unsigned at, const struct clock *order)
 {
 	struct node *n = &o.nodes[i];
@@ -781,7 +780,7 @@ static void try_before(unsigned i, unsigned at, const struct clock *order)
 	n->backtrack |= (uint8_t)set;
 }
 
-/* Its place among the steps, and what it races with. */
+/* Sets its position among the steps, and finds the steps with which it races. */
 static void look_back(unsigned at)
 {
 	struct node *n = &o.nodes[at];
@@ -815,7 +814,7 @@ static unsigned still_asleep(const struct node *n)
 	return asleep;
 }
 
-/* A node that has not been visited. False: all that could be done here was done elsewhere. */
+/* Prepares a node that has not been visited. Returns false if all its continuations were tried elsewhere. */
 static void new_node(struct node *n, unsigned set, unsigned last)
 {
 	unsigned asleep = o.depth && !o.what->random ? still_asleep(n - 1) : 0, may = set & ~asleep;
@@ -920,7 +919,7 @@ static struct thread *make_thread(void)
 	return t;
 }
 
-/* Up to its first step. */
+/* Runs the thread up to its first step. */
 static void start_thread(struct thread *t)
 {
 	unsigned parent = o.running;
@@ -1006,7 +1005,7 @@ static bool within_bound(const struct node *n, unsigned depth, unsigned thread)
 	return !o.what->preemptions || before + is_preemption(depth, thread) <= o.what->preemptions + o.more;
 }
 
-/* The next order: the deepest node where something is left. False: none. */
+/* Selects the next order: the deepest node with an untried alternative. Returns false if there is none. */
 static bool next_order(void)
 {
 	struct node *n;
@@ -1031,7 +1030,7 @@ static bool next_order(void)
 	return false;
 }
 
-/* ---- what the compiler calls ------------------------------------------------------------------------------------- */
+/* ---- functions that the compiler calls --------------------------------------------------------------------------- */
 
 static uint64_t do_step(struct step *s)
 {
@@ -1135,7 +1134,7 @@ PLAIN(16)
 		return s.done;                                                                                         \
 	}
 
-/* Where there is a crowd from the beginning, nobody changes that. */
+/* If a scenario has several threads from the beginning, nothing changes this variable. */
 static bool is_constant(const volatile void *at)
 {
 	return at == &weft__crowd && !o.what->no_crowd;
@@ -1169,7 +1168,7 @@ ATOMIC(uint16_t, 16)
 ATOMIC(uint32_t, 32)
 ATOMIC(uint64_t, 64)
 
-/* ---- what names.h renames ---------------------------------------------------------------------------------------- */
+/* ---- functions that names.h renames ------------------------------------------------------------------------------ */
 
 void *orders_malloc(size_t size);
 void *orders_calloc(size_t count, size_t size);
@@ -1192,7 +1191,7 @@ void orders_delete(weft_coro_t *k);
 void weft__pause(unsigned *turns) __attribute__((visibility("hidden")));
 weft_coro_t *weft__owner_above(void);
 
-/* Blocks are not used twice in an order, so that each use of one that was given back is seen. */
+/* Blocks are not reused within an order, so that each use after free is seen. */
 void *orders_calloc(size_t count, size_t size)
 {
 	size_t bytes = (count * size + 63) / 64 * 64 + 64;
@@ -1331,8 +1330,8 @@ int orders_join(pthread_t thread, void **result)
 	return 0;
 }
 
-/* The newest part of its stack, where the task's record and its waiters lie too. All who touched it must have done with
- * it; another task's may lie there next. */
+/* The newest part of its stack, which also holds the task's record and its waiters. All accesses of other threads must
+ * have happened before, because another task's frames may be there next. */
 void orders_delete(weft_coro_t *k)
 {
 	for (uintptr_t at = (uintptr_t)k - STACK_SEEN; k && at < (uintptr_t)(k + 1); at += 8) {
@@ -1393,8 +1392,8 @@ static unsigned check_all(const struct scenario *s, const char *name, uint64_t o
 	return found;
 }
 
-/* orders [NAME [DRAWN [MORE]]]: scenarios whose names begin so; of those that are drawn so many orders; MORE added to
- * the bounds of preemptions and old values. */
+/* orders [NAME [DRAWN [MORE]]]: runs scenarios whose names begin with NAME; DRAWN orders of those that are drawn; MORE
+ * is added to the bounds of preemptions and old values. */
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Included before everything that the checker is to see: what is the system's becomes the checker's. */
+/* Included before all sources under test: replaces system functions by the checker's functions. */
 #ifndef WEFT_TESTS_ORDERS_NAMES_H
 #define WEFT_TESTS_ORDERS_NAMES_H
 
@@ -26,7 +26,7 @@
 void orders_fence(void);
 void orders_yield(void);
 
-/* Defined once more in checker.c; that one counts. */
+/* Also defined in checker.c; that definition is used. */
 void weft__pause(unsigned *turns) __attribute__((weak));
 struct weft_coro *weft__owner_above(void) __attribute__((weak));
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The objects that threads and tasks wait for, used by threads: who sleeps is woken, what is sent arrives once. */
+/* The objects that threads and tasks wait for, used by threads: every sleeper is woken, every item arrives exactly
+ * once. */
 #include "checker.h"
 
 #include <errno.h>
@@ -370,7 +371,7 @@ static void closes(void)
 	HOLDS(weft_chan_close(chans[0]) == 0);
 }
 
-/* What was sent has been received, or lies in the channel. */
+/* Every sent item has been received, or is in the channel. */
 static void nothing_is_lost(void)
 {
 	int item, i;
@@ -421,7 +422,7 @@ static void selects_for_a_while(void)
 	select_one(cases, item, SOON);
 }
 
-/* Each is the other's partner, by either channel. */
+/* Each thread is the other thread's partner, by either channel. */
 static void gives_or_takes(void)
 {
 	int item[2] = {1, 0};
@@ -438,7 +439,7 @@ static void takes_or_gives(void)
 	select_one(cases, item, WEFT_NEVER);
 }
 
-/* One case after the other, until each has been done once. */
+/* Selects the cases in turn, until each has been done once. */
 static void selects_each(weft_case_t *cases)
 {
 	int i, which;
@@ -600,7 +601,7 @@ static void sees_future_and_frees(void)
 	free(counted);
 }
 
-/* A channel is freed by whoever closes it, if nobody uses it. */
+/* A closed channel is freed by the thread that closed it, if no other thread uses it. */
 static void tries_to_free(weft_chan_t **chan)
 {
 	int error = weft_chan_free(*chan);
@@ -611,7 +612,7 @@ static void tries_to_free(weft_chan_t **chan)
 		*chan = NULL;
 }
 
-/* Time passes only when the receiver waits too. */
+/* Time passes only when the receiver also waits. */
 static void closes_later_and_frees(void)
 {
 	HOLDS(weft_sleep_until(SOON) == 0);

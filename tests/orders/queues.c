@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A worker's queues, of four places: every task is taken once, by one, who sees what was written into it before. */
+/* A worker's queues, of four places: every task is taken exactly once, by a worker that sees everything written to it
+ * before. */
 #include "checker.h"
 #include <string.h>
 
@@ -80,7 +81,7 @@ static void owner_and_thief_end(void)
 	each_was_taken_once(3);
 }
 
-/* Nearly a lap behind: the owner reuses places that the thief is looking at. */
+/* The thief is nearly a lap behind: the owner reuses places that the thief is reading. */
 static void nearly_full(void)
 {
 	empty_queues();

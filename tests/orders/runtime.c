@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Two workers, and a thread of the program's: nobody sleeps while a task is ready, and a task that is cancelled in the
- * moment in which it is given something has it or has not. */
+/* Two workers, and a thread of the program's: no worker sleeps while a task is ready, and a task that is cancelled at
+ * the moment when it receives an item either has the item or has not. */
 #include "checker.h"
 #include "sched/worker.c"
 
@@ -50,7 +50,7 @@ static void second_worker(void)
 	work(&rt->worker[1]);
 }
 
-/* All threads sleep: then there must be nothing to do. */
+/* When all threads sleep, no task may be ready. */
 static void nothing_is_ready(void)
 {
 	HOLDS(!atomic_load(&rt->shared.count) && !atomic_load(&rt->spawned.count));
@@ -87,7 +87,7 @@ static void event_ends(void)
 	ends();
 }
 
-/* ---- a task spawns others ---------------------------------------------------------------------------------------- */
+/* ---- a task spawns further tasks --------------------------------------------------------------------------------- */
 
 static void *runs(void *unused)
 {
@@ -140,7 +140,7 @@ static void nothing_begins(void)
 	begin_with(nothing);
 }
 
-/* It takes nothing from another one, and what the other has is still there when it has rested. */
+/* The worker steals nothing from the other worker, and the other's tasks are still there after the rest. */
 static void rests(void)
 {
 	struct weft__worker *w = &rt->worker[0], *other = &rt->worker[1];
@@ -177,7 +177,7 @@ static void *sleeps(void *unused)
 	return unused;
 }
 
-/* The sleeper's worker has the later timer; the other may sleep already. */
+/* The sleeper's worker has the later timer; the other worker may sleep already. */
 static void *sleeps_longer(void *unused)
 {
 	HOLDS(weft_spawn_detached(sleeps, NULL, NULL) == 0);
@@ -205,7 +205,7 @@ static void pin_begins(void)
 	begin_with(spawns_pinned);
 }
 
-/* ---- cancelled while it is given something ----------------------------------------------------------------------- */
+/* ---- cancelled while it receives an item ------------------------------------------------------------------------- */
 
 static void *receives(void *unused)
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The runtime's sources under a model checker: see checker.h. All orders of small programs; of those with three threads, and of
-# workers, within bounds, and some that are drawn. tests/ordersfull goes further.
+# The runtime's sources under a model checker: see checker.h. All orders of small programs; for programs with three
+# threads and for workers, orders within bounds, and some random orders. tests/ordersfull tries more.
 weft_part(orders sched QUICK)
 
 set(orders_own queues.c objects.c runtime.c)
@@ -14,7 +14,7 @@ list(FILTER orders_sources EXCLUDE REGEX "/worker[.]c$") # runtime.c includes it
 list(TRANSFORM orders_own PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/orders/)
 set(orders_flags
     -O1
-    -fsanitize=thread # only what the compiler does: its library is not linked
+    -fsanitize=thread # only the compiler's part: ThreadSanitizer's library is not linked
     -U__SANITIZE_THREAD__
     -Wno-tsan
     -DWEFT_TINY

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Programs with a real mistake inside a coroutine, each in a function called culprit, called by one called victim. A
- * sanitizer or valgrind must report it, with a stack that names both. The argument chooses the mistake; every one is
- * made after a few switches, in a coroutine within a coroutine, so that the tool must have followed.
+ * Programs with a real mistake inside a coroutine, each in a function named culprit, whose caller is named victim. A
+ * sanitizer or valgrind must report it, with a stack that names both. The argument chooses the mistake; each mistake is
+ * made after a few switches, in a coroutine within a coroutine, so the tool must have followed the switches.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -72,7 +72,7 @@ static NOINLINE void culprit_use_after_return(void)
 	use(gone[5]);
 }
 
-/* Nothing orders the two: the threads meet without synchronizing. */
+/* Nothing orders the two accesses: the threads meet without synchronizing. */
 static NOINLINE void culprit_race(void)
 {
 	static int arrived;
@@ -80,12 +80,12 @@ static NOINLINE void culprit_race(void)
 	__atomic_fetch_add(&arrived, 1, __ATOMIC_RELAXED);
 	while (__atomic_load_n(&arrived, __ATOMIC_RELAXED) < 2)
 		sched_yield();
-	/* Often: ThreadSanitizer misses two accesses that happen in the very same moment. */
+	/* Often, because ThreadSanitizer misses two accesses at exactly the same moment. */
 	for (int i = 0; i < 1000; i++)
 		++*(volatile int *)&shared;
 }
 
-/* The threads run one after the other; nothing that they do orders them. */
+/* The threads run in sequence, but nothing that they do orders them. */
 static int turn;
 
 static NOINLINE void culprit_race_apart(void)
@@ -93,7 +93,7 @@ static NOINLINE void culprit_race_apart(void)
 	++*(volatile int *)&shared;
 }
 
-/* Resumes a coroutine that another thread has resumed before, and handed over without synchronizing. */
+/* Resumes a coroutine that another thread has resumed before, and passed on without synchronizing. */
 static weft_coro_t *handed;
 
 static NOINLINE void culprit_race_handed(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Everything a correct program may do to a coroutine, with frames of the kind that sanitizers put red zones around. Run
- * under each sanitizer and under valgrind: whatever they report is a false positive. Prints a line per scenario; the
- * arguments, if any, choose scenarios.
+ * All operations that a correct program may do with a coroutine, with frames around which sanitizers put red zones. Run
+ * under each sanitizer and under valgrind: any report is a false positive. Prints a line per scenario; the arguments,
+ * if any, choose scenarios.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -113,7 +113,7 @@ static void handle_deep(void)
 	}
 }
 
-/* k1 > k2 > k3: what k3 performs suspends all of them; k1's resumer sees it. */
+/* k1 > k2 > k3: a perform of k3 suspends all of them; k1's resumer gets the request. */
 static void *inner(void *arg)
 {
 	char here[33];
@@ -195,7 +195,7 @@ static void *throws_deep(void *arg)
 	return (void *)(intptr_t)through_frames((int)(intptr_t)arg, throw_now);
 }
 
-/* Throws through a coroutine that handles something else. */
+/* Throws through a coroutine that handles an unrelated effect. */
 static void *throws_across(void *arg)
 {
 	weft_coro_t *k = make(throws_deep, arg);
@@ -214,7 +214,7 @@ static void exceptions(void)
 		weft_coro_t *k = make(fns[i % 2], (void *)(intptr_t)(i % 13));
 		weft_request_t r = weft_resume(k, NULL, weft_handles(fail));
 
-		/* The payload is on a stack that nobody runs on any more. */
+		/* The payload is on a stack on which no code runs any more. */
 		CHECK(weft_is(fail, r) && weft_args(fail, r)->code == 42);
 		if (i % 3 == 0) {
 			weft_reset(k, asks_deep, (void *)(intptr_t)(i % 7));
@@ -226,8 +226,8 @@ static void exceptions(void)
 	}
 }
 
-/* What a coroutine leaves with, and what was deferred then: memory that is not left keeps its place, and what lies in
- * the frames that are left can be read as long as the coroutine is there. */
+/* The payload with which a coroutine exits, and the functions deferred then: memory outside of the left frames keeps
+ * its place, and data in the left frames is readable as long as the coroutine exists. */
 enum place { IN_FRAME, ON_HEAP, STATIC, IN_RESUMER };
 
 struct leaving {
@@ -300,7 +300,7 @@ static void payloads(void)
 	}
 }
 
-/* Frames are abandoned at many depths, and others grow over their remains. */
+/* Frames are abandoned at many depths, and other frames overwrite them. */
 static void abandoned(void)
 {
 	for (int i = 0; i < 200; i++) {
@@ -354,7 +354,7 @@ static void by_value(void)
 	}
 }
 
-/* Three coroutines pass control sideways; each leaves a different number of frames behind. */
+/* Three coroutines switch to each other; each leaves a different number of frames behind. */
 static weft_coro_t *ring[3];
 
 static NOINLINE int pass_on(int me, int left)
@@ -398,7 +398,7 @@ static void sideways(void)
 			}
 			if (weft_returned(weft_resume_any(&k, NULL, WEFT_HANDLE_NONE)))
 				finished++;
-			if (finished) /* its neighbour would switch to one that is finished */
+			if (finished) /* its neighbour would switch to a finished coroutine */
 				break;
 		}
 		for (int i = 0; i < 3; i++)
@@ -587,7 +587,7 @@ static weft_coro_t *take(void)
 
 	pthread_mutex_lock(&bag.lock);
 	if (bag.count) {
-		/* The oldest one, so that it was on another thread. */
+		/* The oldest coroutine, so that it was on another thread. */
 		k = bag.k[0];
 		bag.count--;
 		memmove(bag.k, bag.k + 1, (size_t)bag.count * sizeof *bag.k);
@@ -642,7 +642,7 @@ static void *works(void *arg)
 	return seed;
 }
 
-/* The same inside a second coroutine: whole chains move. */
+/* The same steps inside a second coroutine: whole chains move. */
 static void *works_within(void *arg)
 {
 	weft_coro_t *k = make(works, arg);
@@ -729,8 +729,8 @@ static void elsewhere(void)
 		weft_delete(k[i]);
 }
 
-/* Threads that nothing orders get each other's stacks, coroutine objects and tables of what searches found. One begins
- * when the one before has said that it is done, which orders nothing. */
+/* Threads without an order get each other's stacks, coroutine objects and handler caches. A thread begins when the
+ * thread before has reported its end by a relaxed store, which orders nothing. */
 static struct {
 	int turn; /* relaxed */
 } unordered;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* With MemorySanitizer, which does not know stacks but the system's, the header must not compile. */
+/* With MemorySanitizer, which supports only the system's stacks, the header must not compile. */
 #include <weft/weft.h>
 
 int main(void)

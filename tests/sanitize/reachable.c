@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Ends while coroutines are suspended (or, with an argument, inside one): memory that their frames, or those
- * of main, refer to has not leaked.
+ * Ends while coroutines are suspended (or, with an argument, inside a coroutine): memory that their frames, or the
+ * frames of main, refer to has not leaked.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static NOINLINE void *ends(void *arg)
 	return arg;
 }
 
-/* Nothing of it may lie about in main's frame. */
+/* Clears main's frame of copies of the pointers. */
 static NOINLINE void clear(void)
 {
 	char stack[4096];

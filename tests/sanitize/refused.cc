@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What cannot be under AddressSanitizer and ThreadSanitizer: resuming more than once. Each way to ask for it says so.
+// AddressSanitizer and ThreadSanitizer do not support multiple resumes. Each operation that requests them reports it.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>

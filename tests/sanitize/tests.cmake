@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Sanitizers: correct programs are left in peace (the examples and the C++ tests among them), mistakes inside coroutines are reported
-# with the coroutine's stack. By both compilers; the library built with and without the sanitizer.
+# Sanitizers: correct programs cause no reports (including the examples and the C++ tests), mistakes inside coroutines
+# are reported with the coroutine's stack. By both compilers; the library built with and without the sanitizer.
 weft_part(sanitize all SLOW)
 
 set(watch ${weft_tests}/sanitize/watch.py)
 set(flags_asan -fsanitize=address,undefined -fno-sanitize-recover=undefined)
 set(flags_tsan -fsanitize=thread)
-# clang's run times ask a program for the names of functions: binutils' serves, in place of LLVM's.
+# clang's runtimes need a symbolizer for the names of functions: binutils' addr2line replaces LLVM's.
 find_program(WEFT_ADDR2LINE addr2line REQUIRED)
 set(names external_symbolizer_path=${WEFT_ADDR2LINE})
 set(run_asan ASAN_OPTIONS=detect_stack_use_after_return=1:detect_leaks=1:${names} UBSAN_OPTIONS=print_stacktrace=1:${names})
@@ -21,8 +21,8 @@ function(sanitize_caught name mistake report)
 	weft_test(canary.${mistake}.${name} COMMAND ${watch} caught ${mistake} ${report} ${caller} @canary.${name} ENV ${run_${kind}} SECONDS 100)
 endfunction()
 
-# The examples and the C++ tests. Left out are those with coroutines that end their thread, which no sanitizer follows. Those that
-# resume more than once must say that they cannot.
+# The examples and the C++ tests, without those in which a coroutine ends its thread, which no sanitizer follows.
+# Programs with multiple resumes must report that they cannot run.
 function(sanitize_others compiler kind)
 	foreach(source IN LISTS weft_watched)
 		file(READ ${source} text)
@@ -74,7 +74,8 @@ function(sanitize_asan compiler library)
 	sanitize_caught(asan.${library} use_after_return "AddressSanitizer: stack-use-after-return")
 	sanitize_caught(asan.${library} undefined "runtime error: signed integer overflow")
 	sanitize_caught(asan.${library} leak "LeakSanitizer: detected memory leaks" culprit_leak)
-	# What suspended coroutines hold has not leaked; nor has what main holds, at exit() in a coroutine.
+	# Memory that suspended coroutines hold has not leaked; neither has memory that main holds, at exit() in a
+	# coroutine.
 	weft_test(reachable.asan.${library} COMMAND ${watch} clean @reachable.asan.${library} ENV ${run_asan})
 	weft_test(reachable-inside.asan.${library} COMMAND ${watch} clean @reachable.asan.${library} inside ENV ${run_asan})
 endfunction()
@@ -92,7 +93,7 @@ function(sanitize_tsan compiler library)
 	if(NOT library STREQUAL compiler)
 		return()
 	endif()
-	# A library with the sanitizer shows it the locks that it takes, which order these.
+	# With an instrumented library, the sanitizer sees the locks that order these accesses.
 	sanitize_caught(tsan.${library} race_apart "ThreadSanitizer: data race")
 	sanitize_caught(tsan.${library} race_handed "ThreadSanitizer: data race")
 	weft_test(not-ordered.tsan.${library} COMMAND ${watch} clean @clean-O2.tsan.${library} recycled migration elsewhere
@@ -120,7 +121,7 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_test(canary.refused.${compiler} COMMAND @allowed.${compiler} FAILS SAYS "refused.cc:[0-9]+: why")
 endforeach()
 
-# The tool that cannot be used is named, with the tool to use instead, by one error.
+# The error names the unsupported tool and the tool to use instead.
 if(WEFT_CLANG)
 	foreach(file msan.c msan.cc)
 		set(compile ${weft_clang} -I${weft_root}/include -fsyntax-only ${weft_tests}/sanitize/${file})

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs a program under a tool that looks for mistakes: watch.py [--memcheck] WHAT … PROGRAM [WORD…]. WHAT is
 
-    clean                          it ends well, and the tool reports nothing
-    peace SOURCE                   likewise; of an example, it prints what is expected of it
-    simulated SEEDS SOURCE         likewise, under each of so many seeds
-    cramped SOURCE                 without memory for stacks it prints what is expected all the same, or ends with 1 and a line
+    clean                          it succeeds, and the tool reports nothing
+    peace SOURCE                   like clean; an example also prints its expected output
+    simulated SEEDS SOURCE         like peace, under each of SEEDS seeds
+    cramped SOURCE                 without memory for stacks it prints its expected output, or ends with 1 and a line
     refused SOURCE                 it ends, without a report, by saying that it cannot resume more than once under this tool
     caught MISTAKE REPORT CALLER   (a regular expression) is reported, and the report names culprit_MISTAKE and CALLER
 
@@ -21,14 +21,15 @@ import textwrap
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 SANITIZER_REPORT = re.compile(r"ERROR: |WARNING: |runtime error")
-# What a process of the program's own does is not looked at: there tests make mistakes that are to end it. Its own operator new stays.
+# Child processes are not watched, because in them tests make mistakes that must end the process. The program's own operator new
+# stays.
 VALGRIND = ["valgrind", "--child-silent-after-fork=yes", "--soname-synonyms=somalloc=nouserintercepts", "--leak-check=full",
             "--show-leak-kinds=definite", "--num-callers=30"]
 LOST = re.compile(r"switching stacks|Serious error")  # valgrind does not know the stacks
 
 
 class Run:
-    """What a program printed, how it ended, what the tool said, and whether that is a report."""
+    """The output of a program, how it ended, the tool's output, and whether that is a report."""
 
     def __init__(self, memcheck, command, source=None, **environment):
         is_example = source is not None and source.parent in (EXAMPLES, EXAMPLES / "libraries")
@@ -45,7 +46,7 @@ class Run:
                         else SANITIZER_REPORT.search(self.said))
         self.expected = (EXAMPLES / f"expected/{source.stem}.txt").read_text() if is_example else self.out
         said = [self.out, done.stderr, self.said if memcheck else "", f"ended with {self.status}"]
-        print(textwrap.indent("\n".join(said), "  "))  # what it calls "ok" is no result of ours
+        print(textwrap.indent("\n".join(said), "  "))  # indented, so that its "ok" lines are no results of this test
 
 
 def clean(run):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A failing test and one that crashes must be seen to. */
+/* The lane must notice a failing test and a test that crashes. */
 #include "unit.h"
 
 static void fails(void **state)

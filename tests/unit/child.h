@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Run something in a child process and see how it ended and what it wrote to standard error. */
+/* Runs a function in a child process, and reports how it ended and its standard error. */
 #ifndef WEFT_TESTS_CHILD_H
 #define WEFT_TESTS_CHILD_H
 
@@ -19,13 +19,13 @@ struct outcome {
 
 enum { CHILD_SECONDS = 20, CHILD_FAILED = 99 };
 
-/* In a child: ends it if the condition does not hold. */
+/* In a child: ends the process if the condition does not hold. */
 #define REQUIRE(condition)                                                                                             \
 	((condition)                                                                                                   \
 	     ? (void)0                                                                                                 \
 	     : (fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition), _exit(CHILD_FAILED)))
 
-/* An emulator of another architecture has its own words for a program that dies. */
+/* An emulator of another architecture adds its own message about a program that dies. */
 static inline void child_without_emulator(char *text)
 {
 	char *line = strstr(text, "qemu: uncaught target signal"), *end = line ? strchr(line, '\n') : NULL;

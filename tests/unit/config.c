@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* WEFT_STACK, WEFT_BUDGET, WEFT_GUARD. They are read once, so each case is a process of its own. */
+/* WEFT_STACK, WEFT_BUDGET, WEFT_GUARD. The library reads them once, so each case is a process of its own. */
 #include "unit.h"
 
 struct setting {
@@ -87,7 +87,7 @@ static void stack_setting(void **state)
 	}
 }
 
-/* A size in WEFT_STACK is the size of that policy's stacks only. */
+/* A size in WEFT_STACK applies only to stacks of the policy it names. */
 static void size_of_other_policy(void)
 {
 	weft_attr_t attr = {.policy = WEFT_FIXED};
@@ -160,7 +160,7 @@ static void force_mprotect(void)
 static void force_madvise(void)
 {
 	setenv("WEFT_GUARD", "madvise", 1);
-	/* Where the kernel has none, the wish is not granted. */
+	/* If the kernel does not support the mechanism, the setting has no effect. */
 	REQUIRE(!strcmp(weft_guard_mechanism(), "madvise") || !strcmp(weft_guard_mechanism(), "mprotect"));
 }
 

@@ -116,7 +116,7 @@ static void identity(void **state)
 	assert_int_equal(weft_id(a), id);
 	weft_delete(a);
 	assert_null(weft_deref(ref_a));
-	c = weft_create(once, NULL); /* on the same memory */
+	c = weft_create(once, NULL); /* in the same memory */
 	assert_ptr_equal(c, a);
 	assert_null(weft_deref(ref_a));
 	assert_int_not_equal(weft_id(c), id);
@@ -126,7 +126,7 @@ static void identity(void **state)
 	weft_delete(c);
 }
 
-/* A stale handle can be asked even after the stack's memory went back. */
+/* A stale handle can be queried even after the stack's memory was returned to the kernel. */
 static void stale_handle(void **state)
 {
 	(void)state;
@@ -194,7 +194,7 @@ static void attributes(void **state)
 	assert_ptr_equal(weft_user_data(k), &other);
 	assert_string_equal(weft_name(k), "worker");
 	weft_delete(k);
-	/* Nothing of it sticks to the memory. */
+	/* The attributes do not persist in the memory. */
 	k = weft_create(once, NULL);
 	assert_string_equal(weft_name(k), "");
 	assert_null(weft_user_data(k));
@@ -235,7 +235,7 @@ static void all_sizes(void **state)
 			weft_coro_t *k = weft_create_with(echo, NULL, &attr);
 
 			assert_non_null(k);
-			if (weft_stack_usable(k) > 1024) { /* not a tiny one */
+			if (weft_stack_usable(k) > 1024) { /* not a tiny stack */
 				assert_true(weft_stack_usable(k) >= size - size / 8 - 8192 || size < 16 << 10);
 				assert_true(weft_stack_usable(k) >= 8 << 10);
 			}
@@ -254,7 +254,7 @@ static size_t live(void)
 	return stats.live;
 }
 
-/* ---- what was deleted last, at hand for the next creation -------------------------------------------------------- */
+/* ---- the cached coroutine that was deleted last ------------------------------------------------------------------ */
 
 static void run_and_delete(weft_coro_t *k)
 {
@@ -339,7 +339,7 @@ static void *keeps_one_at_hand(void *usable)
 	return NULL;
 }
 
-/* Whoever trims gets the memory of what another thread has at hand; that thread goes on as if nothing had been. */
+/* Trimming also frees the memory of another thread's cached coroutine. That thread continues unaffected. */
 static void trimmed_at_hand(void **state)
 {
 	weft_coro_t *k = weft_create(once, NULL);
@@ -349,9 +349,9 @@ static void trimmed_at_hand(void **state)
 	(void)state;
 	weft_delete(k);
 	if (weft_default_policy() > WEFT_COMMIT)
-		return; /* nothing is at hand */
+		return; /* nothing is cached */
 	pthread_barrier_init(&barrier, NULL, 2);
-	for (int i = 0; i < 3; i++) { /* the second time nothing has come to bins since */
+	for (int i = 0; i < 3; i++) { /* the second time, no slot has been returned to the bins since */
 		weft_stack_trim();
 		resident = weft_stack_resident(WEFT_DEFAULT_POLICY);
 		assert_int_equal(pthread_create(&thread, NULL, keeps_one_at_hand, (void *)usable), 0);
@@ -375,14 +375,14 @@ static void embedded(void **state)
 	size_t start = live();
 
 	(void)state;
-	memset(&object, 0xa5, sizeof object); /* weft_init takes anything */
+	memset(&object, 0xa5, sizeof object); /* weft_init accepts any contents */
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(weft_init(&object.k[i], echo, &object, &(weft_attr_t){.name = "embedded"}), 0);
 		assert_ptr_equal(resume(&object.k[i], NULL).payload, &object);
 	}
 	assert_int_equal(live(), start + 3);
 	assert_string_equal(weft_name(&object.k[1]), "embedded");
-	/* Anew, without release: nothing leaks. */
+	/* Initialised again without a release: nothing leaks. */
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(weft_init(&object.k[1], echo, &object, NULL), 0);
 	assert_int_equal(live(), start + 3);
@@ -399,7 +399,7 @@ static void embedded(void **state)
 	weft_release(&object.k[0]);
 }
 
-/* ---- who is deleted with whom ------------------------------------------------------------------------------------ */
+/* ---- deleting a coroutine together with the coroutines that it made ---------------------------------------------- */
 
 static weft_coro_t *outer, *middle, *guest;
 
@@ -422,7 +422,8 @@ static void *outer_body(void *argument)
 	return argument;
 }
 
-/* Deleting one that was suspended from below takes along what its frames had made, and leaves what others made. */
+/* Deleting a coroutine that was suspended from below deletes the coroutines that its frames made, and no others'
+ * coroutines. */
 static void deleting_a_chain(void **state)
 {
 	size_t start = live();
@@ -453,7 +454,7 @@ static void *leaves(void *argument)
 	weft_exit(outer, &weft_suspended, text);
 }
 
-/* What leaves an ancestor may point to the stack that is left. */
+/* An exit from an ancestor may carry a pointer to the stack that is left. */
 static void leaving_a_chain(void **state)
 {
 	size_t start = live();
@@ -479,7 +480,7 @@ static void *returns_later(void *argument)
 	return argument;
 }
 
-/* One that was suspended from below and then ended by itself owns nothing of those that ran inside it. */
+/* A coroutine that was suspended from below and then ended normally owns none of the coroutines that ran inside it. */
 static void ending_after_suspension_from_below(void **state)
 {
 	(void)state;
@@ -492,7 +493,7 @@ static void ending_after_suspension_from_below(void **state)
 	weft_delete(guest);
 }
 
-/* How a chain ends in which one was made by another that runs further inside. */
+/* The end of a chain in which a coroutine was made by a coroutine that runs further inside. */
 static struct {
 	bool exits, resets, inner_defers, middle_defers;
 } chain;
@@ -536,7 +537,7 @@ static void *resumes_middle(void *argument)
 
 static void made_further_inside(void **state)
 {
-	/* Under "copy" frames belong to the depth at which they were begun. */
+	/* Under "copy" frames are bound to the nesting depth at which they began. */
 	const weft_attr_t fixed = {.policy = WEFT_FIXED};
 	size_t start = live();
 	weft_ref_t ref;
@@ -580,7 +581,7 @@ static void exits_further(void *argument)
 	weft_exit(argument, &weft_suspended, NULL);
 }
 
-/* Ends while it is deleted, by leaving for somebody further out: what it had made is kept by that one. */
+/* The coroutine exits to an outer coroutine while it is deleted: that coroutine keeps the coroutines it had made. */
 static void *leaves_when_deleted(void *argument)
 {
 	innermost = weft_create(yields_to_outer, NULL);
@@ -611,7 +612,8 @@ static void leaving_while_being_deleted(void **state)
 	assert_int_equal(live(), start);
 }
 
-/* ---- sideways ---------------------------------------------------------------------------------------------------- */
+/* ---- symmetric switches
+ * ------------------------------------------------------------------------------------------- */
 
 static weft_coro_t *ping_k, *pong_k;
 
@@ -691,7 +693,7 @@ static __attribute__((noinline)) weft_coro_t *resumed_elsewhere(weft_coro_t *k)
 	return k;
 }
 
-/* Who has switched to each other before does so by a short way; not if one was resumed from elsewhere since. */
+/* Coroutines that have switched to each other use a fast path; not if one was resumed by another coroutine since. */
 static void switching_after_another_resume(void **state)
 {
 	weft_coro_t *a, *b, *k;
@@ -740,13 +742,13 @@ static void *other_parent(void *argument)
 	return k;
 }
 
-/* The same where one of them was suspended from below in between, and went on under another parent. */
+/* Like the previous case, but one coroutine was suspended from below in between and continued under another parent. */
 static void switching_after_a_suspension_from_below(void **state)
 {
 	weft_coro_t *a, *b, *k, *other;
 
 	(void)state;
-	if (weft_default_policy() == WEFT_COPY) /* frames of both parents' coroutines belong to one place */
+	if (weft_default_policy() == WEFT_COPY) /* frames of both parents' coroutines need the same region */
 		return;
 	b = weft_create(suspended_from_below, &a);
 	a = weft_create(tells_its_parent, b);
@@ -760,7 +762,7 @@ static void switching_after_a_suspension_from_below(void **state)
 	weft_delete(b);
 }
 
-/* The request comes from the one that was switched to; the first is as if it had yielded. */
+/* The request comes from the coroutine that was switched to; the first coroutine appears to have yielded. */
 static void switching_hands_over(void **state)
 {
 	int x;
@@ -813,7 +815,7 @@ static uint32_t mxcsr(void)
 	uint32_t value;
 
 	__asm__ volatile("stmxcsr %0" : "=m"(value));
-	return value & ~0x3fu; /* without the exceptions that happened */
+	return value & ~0x3fu; /* without the flags of exceptions that happened */
 }
 
 static uint16_t control_word(void)
@@ -847,7 +849,7 @@ enum {
 
 static void *rounds_down(void *argument)
 {
-	ASSERT_WORDS(NEAREST, CW); /* its own start, not the resumer's */
+	ASSERT_WORDS(NEAREST, CW); /* the words of its own start, not the resumer's */
 	set_words(DOWN, CW_DOWN);
 	weft_suspend(argument);
 	ASSERT_WORDS(DOWN, CW_DOWN);
@@ -884,7 +886,7 @@ static void *sets_words(void *argument)
 	return argument;
 }
 
-/* Without the attribute they belong to the thread. */
+/* Without the attribute the control words belong to the thread. */
 static void words_are_shared(void **state)
 {
 	weft_coro_t *k = weft_create(sets_words, NULL);
@@ -913,7 +915,7 @@ static void *plain_partner(void *argument)
 {
 	weft_coro_t **to = argument;
 
-	ASSERT_WORDS(TO_ZERO, CW); /* the resumer's: this one keeps none */
+	ASSERT_WORDS(TO_ZERO, CW); /* the resumer's: this coroutine keeps none */
 	weft_switch(*to, NULL);
 	ASSERT_WORDS(TO_ZERO, CW);
 	weft_switch(*to, NULL);
@@ -1006,7 +1008,7 @@ static void *churn(void *argument)
 	return NULL;
 }
 
-/* Where a coroutine waits: three functions, of which the middle one has resumed another coroutine. */
+/* The backtrace of a suspended coroutine: three functions, of which the middle one has resumed another coroutine. */
 static __attribute__((noinline)) int waits_inside(int value)
 {
 	return value + (int)(intptr_t)weft_suspend(NULL);
@@ -1040,8 +1042,8 @@ static bool is_in(const void *place, void *function)
 	return _Unwind_FindEnclosingFunction((char *)place - 1) == function;
 }
 
-/* The places are in these functions, in this order. The library's own may be before each: where nothing is optimized,
- * what suspends and resumes is not inlined. */
+/* The places are in these functions, in this order. The library's own functions may precede each: in unoptimized code,
+ * the functions that suspend and resume are not inlined. */
 static void require_places(void **places, size_t count, void *const *functions, size_t wanted)
 {
 	size_t found = 0;
@@ -1064,13 +1066,13 @@ static void backtrace_of(unsigned flags)
 
 	REQUIRE(k);
 	weft_reset(k, waits_in_places, k);
-	assert_int_equal(weft_backtrace(k, places, 16), 0); /* has not begun */
+	assert_int_equal(weft_backtrace(k, places, 16), 0); /* it was not started */
 	weft_resume(k, NULL, WEFT_HANDLE_NONE);
 	assert_int_equal(weft_backtrace(k, places, 0), 0);
 	if (weft_policy(k) == WEFT_COPY) {
 		assert_int_equal(weft_backtrace(k, places, 16), 1);
 	} else {
-		/* Once within the other coroutine, once without. */
+		/* Once from within the other coroutine, once without it. */
 		require_places(places, weft_backtrace(k, places, 16), within, 3);
 		assert_int_equal(weft_backtrace(k, places, 1), 1);
 		weft_resume(k, NULL, WEFT_HANDLE_NONE);
@@ -1100,7 +1102,7 @@ static void use_much(void)
 	weft_stack_trim();
 }
 
-/* A fork while other threads are in the middle of something. */
+/* A fork while other threads are inside library calls. */
 static void fork_beside_threads(void **state)
 {
 	pthread_t thread[2];

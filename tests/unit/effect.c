@@ -31,7 +31,7 @@ static void declared_once(void **state)
 	assert_ptr_not_equal(&weft_effect_get, &weft_effect_other_get);
 }
 
-/* Types that cannot stand before a name, arrays and constants: as of parameters in C. */
+/* Types that cannot be written before a name, arrays and constants, as for parameters in C. */
 static int twice(int x)
 {
 	return 2 * x;
@@ -107,7 +107,7 @@ static void *between(void *argument)
 
 enum { GET = 1, PUT = 2, OTHER = 4, ASK = 8, TELL = 16, OOPS = 32, EVERYTHING = 63 };
 
-/* Which are handled by this set, further in than everything else? */
+/* Returns which effects this set handles, as the innermost handler. */
 static int handled(weft_handles_t inner)
 {
 	weft_coro_t *k = weft_create(between, &inner);
@@ -170,7 +170,7 @@ static void requests(void **state)
 	assert_int_equal(weft_op(state, r), -1);
 	assert_int_equal(weft_op(ask, r), weft_case(ask));
 	weft_reply(ask, r, 5);
-	weft_reply(ask, r, 6); /* the last one counts */
+	weft_reply(ask, r, 6); /* the last reply counts */
 	r = weft_resume(k, NULL, weft_handles(ask, tell));
 	assert_true(weft_is(tell, r));
 	assert_int_equal(weft_args(tell, r)->a, 6);
@@ -201,7 +201,7 @@ static void without_reply(void **state)
 	weft_delete(k);
 }
 
-/* `break` leaves the coroutine as it is. */
+/* `break` leaves the coroutine suspended. */
 static void breaking_out(void **state)
 {
 	weft_coro_t *k = weft_create(no_reply, NULL);
@@ -259,7 +259,7 @@ static void defaults(void **state)
 	assert_null(seen);
 	assert_true(weft_returned(weft_resume(k, NULL, weft_handles(ask))));
 	weft_reset(k, performs_default, NULL);
-	r = weft_resume(k, NULL, weft_handles(defaulted)); /* a handler goes before */
+	r = weft_resume(k, NULL, weft_handles(defaulted)); /* a handler takes precedence */
 	assert_true(weft_is(defaulted, r));
 	weft_set_default(defaulted, plus_two);
 	assert_int_equal(defaulted(1), 3);
@@ -279,7 +279,7 @@ static void *sets_defaults(void *stop)
 	return NULL;
 }
 
-/* A lock that another thread holds while this one forks would stay held in the child. */
+/* A lock that one thread holds while another thread forks would stay held in the child. */
 static void default_after_fork(void **state)
 {
 	enum { FORKS = 200, SECONDS = 10 };
@@ -383,7 +383,7 @@ static void *perform_named_as_ours(void *unused)
 WEFT_HANDLER(sums_in_clause, weft_tail(named_as_ours, sum_in_clause));
 WEFT_HANDLER(sums_when_suspended, weft_general(named_as_ours, sum_when_suspended));
 
-/* Parameters may have the names that our own macros like. */
+/* Parameters may have the names that the library's macros use. */
 static void parameters_named_as_ours(void **state)
 {
 	(void)state;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Handlers as values: each kind of clause once, and what is said when they are misused. tests/effects has the rest. */
+/* Handlers as values: each kind of clause once, and the messages about misuse. tests/effects has the rest. */
 #include "unit.h"
 
 #include <errno.h>
 
-/* Words that programs define too: no macro of ours uses them. */
+/* Words that programs may define, too: no macro of the library uses them. */
 #define NONE (+)
 #define SOME (+)
 #define FOR (+)
@@ -93,7 +93,7 @@ static void abort_clauses(void **state)
 	assert_int_equal((intptr_t)weft_run(&flipping, NULL, flips, &x), 10);
 }
 
-/* More than the table's own loop looks at, of several kinds. Each clause notes its name. */
+/* More clauses than the table's own loop examines, of several kinds. Each clause notes its name. */
 WEFT_FAMILY(letters, (int, a), (int, b), (int, c), (int, d), (int, e), (int, f), (int, g), (int, h));
 
 #define ON(letter, number)                                                                                             \
@@ -184,7 +184,7 @@ static void kept_ones(void **state)
 	(void)state;
 	assert_null(weft_run(&keeping, NULL, flips, NULL));
 	assert_true(weft_is_valid(&kept));
-	assert_null(weft_continue(flip, &kept, 1)); /* and kept again */
+	assert_null(weft_continue(flip, &kept, 1)); /* and kept a second time */
 	assert_true(weft_is_valid(&kept));
 	assert_int_equal((intptr_t)weft_continue(flip, &kept, 2), 3);
 	assert_false(weft_is_valid(&kept));
@@ -193,7 +193,7 @@ static void kept_ones(void **state)
 	assert_false(weft_is_valid(&kept));
 }
 
-/* The body gives the place of the kept resumption that it is continued by to something else. */
+/* The body overwrites the kept resumption that continues it. */
 static void *flips_and_clears(void *unused)
 {
 	int sum = flip();
@@ -211,7 +211,7 @@ static void kept_place_is_reused(void **state)
 		assert_int_equal(((unsigned char *)&kept)[i], 0x5a);
 }
 
-/* A clause that waits in weft_continue for what another clause decides. */
+/* A clause that waits in weft_continue for the decision of another clause. */
 struct within {
 	enum { TAIL, CONTINUE, KEEP, DROP, ABORT, NOTHING, IGNORE } how;
 	int waiting;
@@ -274,7 +274,7 @@ static intptr_t run_within(struct within *w, void *aborts)
 	return answer;
 }
 
-/* The clause performs an exception, for a handler around all of this. */
+/* The clause performs an exception, for an enclosing handler. */
 static void *runs_within(void *w)
 {
 	return (void *)run_within(w, NULL);
@@ -453,7 +453,7 @@ static void *starts_over(void *unused)
 	return unused;
 }
 
-/* One that ended in a tail clause is outside of it when it starts over. */
+/* A coroutine that ended in a tail clause is outside of the clause when it is restarted. */
 static void ended_in_a_clause(void **state)
 {
 	int value = 7;
@@ -475,7 +475,7 @@ static void forwarded(void **state)
 	assert_int_equal((intptr_t)weft_run(&counter, &n, runs_forwarding, NULL), 6);
 }
 
-/* Who performs, seen by clauses of all kinds. */
+/* The performing coroutine, as clauses of all kinds see it. */
 static weft_coro_t *performers[3];
 
 static int performer_in_place(void *state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The line formatter: one write, nothing lost but what does not fit. */
+/* The line formatter: one write, and it loses only text that does not fit. */
 #include "internal/message.h"
 
 #include <errno.h>

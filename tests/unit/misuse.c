@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Broken rules: each ends the process by SIGABRT with one line that says what to do. The first coroutine is #1. */
+/* Broken rules: each ends the process by SIGABRT with one line that names the remedy. The first coroutine is #1. */
 #include "unit.h"
 
 WEFT_EFFECT(int, ask);
@@ -184,7 +184,7 @@ static void returns(int code)
 CASE(default_returned,
      "weft: the default handler of exception \"oops\" returned: it must end the program, or the exception be handled")
 {
-	__typeof__(&oops) handler = (__typeof__(&oops))returns; /* it claims not to return */
+	__typeof__(&oops) handler = (__typeof__(&oops))returns; /* its type claims not to return */
 
 	weft_set_default(oops, handler);
 	oops(1);
@@ -301,7 +301,7 @@ static int yielding_ask(void *state)
 
 WEFT_HANDLER(yielding, weft_tail(ask, yielding_ask));
 
-/* `the` is the current coroutine, or the one that resumed it. */
+/* `the` is the current coroutine, or its resumer. */
 static void *asks_further_in(void *argument)
 {
 	if (!argument)
@@ -438,7 +438,7 @@ static void test_long_name(void **state)
 	assert_ptr_equal(strchr(o.text, '\n'), o.text + strlen(o.text) - 1);
 }
 
-/* Never made: zero bytes. */
+/* Never created: zero bytes. */
 CASE(resume_zeros, "weft: cannot resume coroutine #0: it was deleted, or never made; keep a weft_ref_t to notice")
 {
 	weft_delete(weft_create(once, NULL));
@@ -492,7 +492,7 @@ CASE(switch_to_null,
 }
 #endif
 
-/* Functions of coro.h and copy.h that look at the coroutine. */
+/* Functions of coro.h and copy.h that examine the coroutine. */
 #define NULL_CASE(function, call)                                                                                      \
 	CASE(function##_of_null,                                                                                       \
 	     "weft: weft_" #function                                                                                   \
@@ -546,7 +546,8 @@ CASE(keep_null, "weft: a resumption is NULL: " NO_RESUMPTION)
 	(void)weft_keep(NULL);
 }
 
-/* ---- throwing into what waits ------------------------------------------------------------------------------------ */
+/* ---- throwing into a suspended coroutine
+ * -------------------------------------------------------------------------- */
 
 static void throw_into(weft_coro_t *k)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Who answers after a performer has moved: a tail clause waits, its coroutine is resumed under another handler, then
- * the clause forwards the perform, generalizes it, or leaves something for the answer.
+ * Which handler answers after a performer has moved: a tail clause waits, its coroutine is resumed under another
+ * handler, then the clause forwards the perform, generalizes it, or defers work until the answer.
  */
 #include "unit.h"
 
 WEFT_FAMILY(state, (int, get), (void, put, int, value));
 WEFT_EFFECT(int, flip);
 
-/* What clauses get. The handlers of the one and of the other have states of different types. */
+/* The argument of the clauses. The two handlers have states of different types. */
 struct number {
 	int magic, value;
 };
@@ -102,7 +102,7 @@ struct under {
 
 static weft_coro_t *waits_under(const weft_handler_t *handler, weft_label_t *label)
 {
-	/* Under "copy" frames belong to the depth at which they were begun. */
+	/* Under "copy" frames are bound to the nesting depth at which they began. */
 	const weft_attr_t fixed = {.policy = WEFT_FIXED};
 	weft_coro_t *k = weft_create_with(gets, label, &fixed);
 	weft_request_t r = weft_resume_under(k, NULL, handler, &one);
@@ -114,7 +114,7 @@ static weft_coro_t *waits_under(const weft_handler_t *handler, weft_label_t *lab
 
 struct way {
 	weft_coro_t *k;
-	const struct under *outer; /* the outermost first; the last one is the coroutine's own */
+	const struct under *outer; /* the outermost handler first; the last handler is the coroutine's own */
 };
 
 static weft_request_t resume_by(weft_coro_t *k, const struct under *u)
@@ -123,7 +123,7 @@ static weft_request_t resume_by(weft_coro_t *k, const struct under *u)
 				    : weft_resume_under(k, NULL, u->handler, u->state);
 }
 
-/* The outermost is a run, the others are resumes. */
+/* The outermost level is a run, the other levels are resumes. */
 static void *go(void *argument)
 {
 	struct way way = *(struct way *)argument;
@@ -136,7 +136,7 @@ static void *go(void *argument)
 	return weft_returned(r) ? r.payload : (void *)(intptr_t)REQUESTED;
 }
 
-/* Resume it under these. What does it return? */
+/* Resumes the coroutine under these handlers. Returns its result. */
 static int goes_on(weft_coro_t *k, const struct under *outer)
 {
 	struct way way = {k, outer + 1};
@@ -180,7 +180,7 @@ static void forwards_with_its_label(void **state)
 	assert_int_equal(GOES_ON(waits_under(&first, &left), {&last, &two}, {&texts, &letters}, {&texts, &letters}), 2);
 }
 
-/* The table that the clause belongs to is another one when the clause forwards, at the same address. */
+/* When the clause forwards, its table has been replaced by a different table at the same address. */
 static void forwards_after_its_table_has_changed(void **state)
 {
 	static weft_handler_t table;
@@ -220,7 +220,7 @@ static void generalizes_past_who_does_not_handle_it(void **state)
 			 GENERALIZED + 2);
 }
 
-/* The same handler under the same label, made anew. */
+/* The same handler under the same label, in a new run. */
 static void generalizes_on_its_label(void **state)
 {
 	const weft_handler_t first = weft_labelled(&generalizing, &left), again = weft_labelled(&generalizing, &left);
@@ -344,7 +344,7 @@ static void cleanups_come_before_an_abort_clause_each_time(void **state)
 	assert_string_equal(order, "dadag");
 }
 
-/* ---- what cleanups see ------------------------------------------------------------------------------------------ */
+/* ---- the handlers that cleanups see ------------------------------------------------------------------------------ */
 
 WEFT_EFFECT(int, where);
 WEFT_EFFECT(void, hold_on);
@@ -425,7 +425,7 @@ static void *switches(void *to)
 	return weft_switch(to, NULL);
 }
 
-/* The run that would have the answer has another handler's state. */
+/* The run that would get the answer has another handler's state. */
 CASE(leaves_for_another_handler, "weft: weft_on_answer in coroutine #1: the coroutine was resumed under another "
 				 "handler while it executed the tail "
 				 "clause; call weft_on_answer before the clause suspends")
@@ -436,7 +436,7 @@ CASE(leaves_for_another_handler, "weft: weft_on_answer in coroutine #1: the coro
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    /* First, because they print numbers. */
+	    /* First, because their messages contain coroutine numbers. */
 	    C(generalizes_on_a_label_that_is_gone),
 	    C(generalizes_to_nobody),
 	    C(leaves_for_another_handler),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The stack layer from inside: geometry of slots, finding them, pools, statistics, trimming, guards. */
+/* Internal tests of the stack layer: geometry of slots, finding slots, pools, statistics, trimming, guards. */
 #include "stack/policy.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "unit.h"
 
-/* The policies that give each coroutine a stack of its own; tests/copy has the other. */
+/* The policies that give each coroutine a stack of its own; tests/copy tests the remaining policy. */
 #define EACH_WITH_STACKS(policy)                                                                                       \
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)                                                     \
 		if (!weft__policies[policy]->cut)
@@ -72,7 +72,7 @@ static void geometry_of(weft_policy_t policy, unsigned class)
 	assert_int_equal(slot->policy, policy);
 	assert_int_equal(slot->class, class);
 	assert_null(slot->owner);
-	/* Found from any address in it, and not from the neighbours'. */
+	/* The slot is found from any address in it, and not from its neighbours' addresses. */
 	assert_ptr_equal(weft__arena_find(start), slot);
 	assert_ptr_equal(weft__arena_find(slot), slot);
 	assert_ptr_equal(weft__arena_find(end - 1), slot);
@@ -121,7 +121,7 @@ static void find_foreign(void **state)
 	assert_null(weft__arena_find((void *)(uintptr_t)0x800000000000));
 }
 
-/* Equal frames of neighbours must not fall on the same cache sets. */
+/* Equal frames of neighbouring stacks must not map to the same cache sets. */
 static void colours(void **state)
 {
 	enum { COUNT = 32 };
@@ -138,7 +138,7 @@ static void colours(void **state)
 		weft__slot_give(slot[i]);
 }
 
-/* The last one given is the first one taken, and its memory is as it was left. */
+/* Slots are reused last in, first out, and their memory is unchanged. */
 static void warm(void **state)
 {
 	struct weft__slot *slot = take(WEFT_FIXED, weft__class(WEFT_FIXED, 32 << 10, true));
@@ -163,7 +163,7 @@ static void bins_are_bounded(void **state)
 		weft__slot_give(slot[i]);
 	assert_true(bin->limit <= WEFT__BIN_LIMIT);
 	assert_true((uint32_t)weft__bin_tally(bin) <= bin->limit);
-	/* All of them come back, each once. */
+	/* All slots are returned, each exactly once. */
 	for (int i = 0; i < COUNT; i++) {
 		slot[i] = take(WEFT_OVERCOMMIT, class);
 		for (int j = 0; j < i; j++)
@@ -251,7 +251,7 @@ static void trimming(void **state)
 	enum { COUNT = 40 };
 
 	(void)state;
-	for (int p = WEFT_FIXED; p <= WEFT_COMMIT; p++) { /* others put these frames on system stacks */
+	for (int p = WEFT_FIXED; p <= WEFT_COMMIT; p++) { /* other policies put these frames on system stacks */
 		weft_attr_t attr = {.policy = (weft_policy_t)p, .stack_size = 512 << 10};
 		weft_coro_t *k[COUNT];
 		size_t before, full;
@@ -267,7 +267,7 @@ static void trimming(void **state)
 		assert_true(weft_stack_trim() >= COUNT * (512 << 10));
 		assert_true(resident() < before + (full - before) / 8);
 		assert_int_equal(stats_of((weft_policy_t)p).cached, 0);
-		/* Cold stacks serve again. */
+		/* Trimmed stacks are reused. */
 		k[0] = make((weft_policy_t)p, 512 << 10, 0);
 		assert_false(weft_returned(weft_resume(k[0], NULL, WEFT_HANDLE_NONE)));
 		weft_delete(k[0]);
@@ -286,7 +286,7 @@ static void *keeps(void *argument)
 		weft_delete(k[i]);
 	pthread_barrier_wait(&kept);
 	pthread_barrier_wait(&trimmed);
-	/* They have no memory any more, and serve again. */
+	/* They have no memory, and are reused. */
 	for (int i = 0; i < 20; i++)
 		assert_false(weft_returned(
 		    weft_resume(k[i] = make((weft_policy_t)(uintptr_t)argument, 64 << 10, 0), NULL, WEFT_HANDLE_NONE)));
@@ -295,7 +295,7 @@ static void *keeps(void *argument)
 	return NULL;
 }
 
-/* What other threads keep is reached. */
+/* Trimming reaches the caches of other threads. */
 static void trimming_others(void **state)
 {
 	(void)state;
@@ -326,7 +326,8 @@ static atomic_bool in_drop;
 int __real_madvise(void *start, size_t bytes, int advice);
 int __wrap_madvise(void *start, size_t bytes, int advice);
 
-/* The kernel's work is done, but the system call does not return yet: as if the thread were interrupted there. */
+/* The kernel has dropped the pages, but the system call does not return yet, as if the thread were interrupted
+ * there. */
 int __wrap_madvise(void *start, size_t bytes, int advice)
 {
 	char *k = (char *)atomic_load(&watched);
@@ -361,7 +362,7 @@ static void *takes_again(void *argument)
 	return again == k && !early ? argument : NULL;
 }
 
-/* A thread that takes the slot waits until the kernel has done all. */
+/* A thread that takes the slot waits until the kernel has dropped all pages. */
 static void taken_while_dropped(void **state)
 {
 	(void)state;
@@ -380,7 +381,7 @@ static void taken_while_dropped(void **state)
 	}
 }
 
-/* Many slots to a page: of tiny stacks and of copied ones. */
+/* Several slots in a page: tiny stacks and copied stacks. */
 static void trimming_small_ones(void **state)
 {
 	enum { COUNT = 5000 };
@@ -414,7 +415,7 @@ static bool writable(char *address)
 
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);
-	result = read(ends[0], address, 1) == 1; /* EFAULT where nothing may be written */
+	result = read(ends[0], address, 1) == 1; /* EFAULT if the address is not writable */
 	close(ends[0]);
 	close(ends[1]);
 	return result;
@@ -435,7 +436,7 @@ static void guards(void **state)
 	}
 }
 
-/* A stack that was trimmed to one page, and then lost its memory, is open again from where it says. */
+/* A stack that was trimmed to one page and then lost its memory is writable again from the reported limit on. */
 static void trimmed_and_dropped(void **state)
 {
 	(void)state;
@@ -474,7 +475,7 @@ static void without_guard(void **state)
 	}
 }
 
-/* ---- slots that share pages: tiny ones, and small ones, which are linked behind them ---------------------------- */
+/* ---- slots that share pages: tiny stacks, and small chunks, which are linked behind them ------------------------- */
 
 static const struct {
 	weft_policy_t policy;
@@ -519,7 +520,7 @@ static void shared_slot_of(struct weft__slot *slot, weft_policy_t policy, unsign
 	assert_ptr_not_equal(weft__arena_find(end), slot);
 }
 
-/* Each is found from its addresses and from no others; what is written to its frames is in no other's. */
+/* Each slot is found from its own addresses only, and a write to its frames changes no other slot. */
 static void sharing_pages(void **state)
 {
 	(void)state;
@@ -541,7 +542,7 @@ static void sharing_pages(void **state)
 	}
 }
 
-/* Pages that hold nothing in use go back; slots that lie in them serve again, each once. */
+/* Pages without a slot in use are freed; the slots in them are reused, each exactly once. */
 static void trimming_shared(void **state)
 {
 	(void)state;
@@ -573,7 +574,7 @@ static void *gives_many(void *argument)
 	return argument;
 }
 
-/* A thread gives what another one took; when the thread ends, all of it is there for the others. */
+/* A thread returns slots that another thread took; when the thread ends, other threads get all of them. */
 static void shared_slots_of_others(void **state)
 {
 	(void)state;
@@ -607,7 +608,7 @@ static void bins_have_room(void **state)
 	weft_delete(k);
 }
 
-/* ---- what is linked behind a tiny chunk ------------------------------------------------------------------------- */
+/* ---- chunks linked behind a tiny chunk -------------------------------------------------------------------------- */
 
 static struct weft_link *begin_on(struct weft__slot *slot)
 {
@@ -617,7 +618,7 @@ static struct weft_link *begin_on(struct weft__slot *slot)
 	return link;
 }
 
-/* Does __morestack find that a frame fits, as it looks for that? See its .Lchunk. */
+/* Returns whether __morestack finds that a frame fits, by the same test. See its .Lchunk. */
 static bool fits(const struct weft__slot *slot, size_t need, size_t args)
 {
 	uintptr_t frames = (uintptr_t)slot->frames;
@@ -647,7 +648,7 @@ static void links(weft_policy_t policy, size_t need, size_t args, bool small)
 	weft__slot_give(first);
 }
 
-/* Up to the last byte that fits, and no further. */
+/* A frame fits up to the last byte, and no further. */
 static void small_chunks(void **state)
 {
 	enum { MOST_ARGS = WEFT__SMALL_ROOM - WEFT_ARGUMENT_ALIGNMENT };
@@ -667,8 +668,8 @@ static void small_chunks(void **state)
 	assert_int_equal(stats_of(WEFT_SEGMENTED).live + stats_of(WEFT_LOOKAHEAD).live, live);
 }
 
-/* A frame that is too large for the small chunk that is kept gets another chunk, and the small one goes. Behind two
- * small ones, and behind one with pages of its own, no small one comes. */
+/* A frame that is too large for the cached small chunk gets another chunk, and the small chunk is freed. No small chunk
+ * follows two small chunks, or a chunk with pages of its own. */
 static void after_small_chunks(void **state)
 {
 	struct weft__slot *first = take(WEFT_SEGMENTED, WEFT__TINY_CLASS), *next;
@@ -683,7 +684,7 @@ static void after_small_chunks(void **state)
 	assert_ptr_equal(first->chunk.above, large);
 	assert_int_equal(stats_of(WEFT_SEGMENTED).live, live + 1);
 	small = weft__chunk_grow(link, 100, 0, first->chunk.limit);
-	link->chunk = small; /* as __morestack does */
+	link->chunk = small; /* like __morestack */
 	large = weft__chunk_grow(link, 1000, 0, small->limit);
 	assert_int_equal(weft__slot_of(large)->class, weft__class(WEFT_SEGMENTED, 32 << 10, true));
 	second = weft__chunk_grow(link, 100, 0, small->limit);
@@ -697,7 +698,7 @@ static void after_small_chunks(void **state)
 	assert_ptr_equal(weft__chunk_grow(link, 3000, 0, large->limit), large); /* in place */
 	large = weft__chunk_grow(link, 40000, 0, large->low + WEFT_SLACK);
 	assert_true(weft__class_bytes(weft__slot_of(large)->class) >= 64 << 10);
-	/* A small chunk is open from end to end: nothing of it is given back while it is used. */
+	/* A small chunk is writable from end to end: no part of it is freed while it is used. */
 	link->chunk = second;
 	link->limit = second->limit;
 	assert_int_equal(weft__stack_trim(link, first, second->limit), 0);
@@ -715,7 +716,7 @@ static void after_small_chunks(void **state)
 
 static const int no_probes[3];
 
-/* Stores of `mmu` go deeper than the slack of small chunks. */
+/* Stores of `mmu` reach below the slack of small chunks. */
 static void in_child_no_small_chunk(void)
 {
 	struct weft__slot *first = take(WEFT_SEGMENTED, WEFT__TINY_CLASS);
@@ -733,8 +734,8 @@ static void small_chunks_and_probes(void **state)
 	expect_quiet(in_child(in_child_no_small_chunk));
 }
 
-/* Until the arena is spent. Then what has been given back is found again, and where there is no small chunk another is
- * taken. */
+/* Allocates until the arena is exhausted. Then freed slots are found again, and if there is no small chunk a larger
+ * chunk is used. */
 static void in_child_exhaust(void)
 {
 	struct rlimit limit = {(rlim_t)256 << 20, (rlim_t)256 << 20};
@@ -766,7 +767,7 @@ static void in_child_exhaust(void)
 	chunk = weft__chunk_grow(begin_on(first), 10, 0, first->chunk.limit);
 	REQUIRE(weft__slot_of(chunk)->class == class);
 	weft__chunks_end((struct weft_link *)(void *)first->object, first);
-	weft__slot_give(list); /* one is enough */
+	weft__slot_give(list); /* one slot is enough */
 	chunk = weft__chunk_grow(begin_on(first), 10, 0, first->chunk.limit);
 	REQUIRE(weft__slot_of(chunk)->class == WEFT__SMALL_CLASS);
 }
@@ -788,7 +789,7 @@ static void budget(void **state)
 	(void)state;
 	weft_stack_trim();
 	committed = stats_of(WEFT_COMMIT).committed;
-	weft_set_budget(committed + 4096); /* less than the two pages that a stack starts with */
+	weft_set_budget(committed + 4096); /* less than the two initial pages of a stack */
 	errno = 0;
 	assert_null(weft_create_with(stay, NULL, &attr));
 	assert_int_equal(errno, EDQUOT);
@@ -800,7 +801,7 @@ static void budget(void **state)
 	weft_delete(k);
 	weft_stack_trim();
 	assert_int_equal(stats_of(WEFT_COMMIT).committed, committed);
-	/* Others do not ask the budget. */
+	/* Other policies do not check the budget. */
 	weft_set_budget(1);
 	weft_delete(make(WEFT_FIXED, 0, 0));
 	weft_set_budget(before);
@@ -819,7 +820,7 @@ static void grows(void **state)
 	assert_true(weft_returned(weft_resume(k, NULL, WEFT_HANDLE_NONE)));
 	after = stats_of(WEFT_COMMIT);
 	assert_true(after.committed >= before.committed + (400 << 10));
-	/* In batches: far fewer faults than pages. */
+	/* The stack grows in batches: far fewer faults than pages. */
 	assert_in_range(after.faults - before.faults, 1, 12);
 	weft_delete(k);
 }
@@ -837,7 +838,7 @@ static void *create_some(void *argument)
 	return k[49];
 }
 
-/* What a thread kept is there for the others when it is gone. */
+/* When a thread ends, other threads get the slots that it cached. */
 static void thread_exit(void **state)
 {
 	(void)state;
@@ -859,7 +860,7 @@ static void thread_exit(void **state)
 		}
 		again = stats_of((weft_policy_t)p);
 		assert_int_equal(again.live, before.live);
-		/* One thread after the other needs no more than the first. */
+		/* Sequential threads need no more memory than the first thread. */
 		assert_true(again.reserved <= after.reserved + after.reserved / 2);
 	}
 }
@@ -883,7 +884,7 @@ static void *at_exit(void *argument)
 	return NULL;
 }
 
-/* A destructor that runs after ours uses coroutines again. */
+/* A destructor that runs after the library's destructor uses coroutines again. */
 static void late_destructor(void **state)
 {
 	weft_stack_stats_t before = stats_of(WEFT_OVERCOMMIT);
@@ -899,7 +900,7 @@ static void late_destructor(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(small_chunks_exhausted), /* first: its child's arena is to be small */
+	    T(small_chunks_exhausted), /* first, because its child's arena must be small */
 	    T(size_classes),
 	    T(geometry),
 	    T(guard_sizes),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Each layer by itself: a program per layer that reaches into the library's own headers. Optimized by one compiler, not optimized and
-# with debug checks by the other, with both kinds of guards, on every contiguous policy.
+# Each layer by itself: a program for each layer that includes the library's own headers. Optimized by one compiler,
+# unoptimized and with debug checks by the other compiler, with both kinds of guards, on every contiguous policy.
 weft_part(unit all QUICK FIRST)
 
 set(layers stack coro effect handler routing then)

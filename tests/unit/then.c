@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What tail clauses leave to be done with the answer (weft_on_answer): by whom and in which order it is done, and that
- * nothing of it stays behind where it is not. tests/effects compares it with a model. */
+/* Work that tail clauses defer until the answer (weft_on_answer): who does it, in which order, and that no record stays
+ * behind if it is not done. tests/effects compares it with a model. */
 #include "unit.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ WEFT_EFFECT(void, wait_outside);
 WEFT_EXCEPTION(escape, int, code);
 WEFT_EXCEPTION(escape_further, int, code);
 
-/* ---- a handler that writes digits behind its answer -------------------------------------------------------------- */
+/* ---- a handler that appends digits to its answer ----------------------------------------------------------------- */
 
 static void *append(void *state, void *answer, const int *digit)
 {
@@ -103,7 +103,7 @@ static void *runs_more(void *depth)
 	return (intptr_t)depth ? weft_run(&noting, NULL, runs_more, (char *)depth - 1) : NULL;
 }
 
-/* Memory that is free is taken before other is: where the records of some coroutines lie, whichever has which. */
+/* Freed memory is reused before new memory: the set of addresses of some coroutines' records, in any order. */
 static void *places_of_some(void)
 {
 	return weft_run(&noting, NULL, runs_more, (void *)DEPTH);
@@ -151,7 +151,7 @@ static void records_stay_until_they_are_done(void **state)
 static void *performs_meanwhile(void *state, void *answer, const int *digit)
 {
 	(void)state;
-	mark(*digit); /* of the handler outside */
+	mark(*digit); /* mark of the enclosing handler */
 	return answer;
 }
 
@@ -220,7 +220,7 @@ static void kept_ones_begin_anew(void **state)
 	int answer = 5;
 
 	(void)state;
-	if (weft_default_policy() == WEFT_COPY) /* the two bodies' frames belong to one place */
+	if (weft_default_policy() == WEFT_COPY) /* the two bodies' frames need the same region */
 		return;
 	assert_int_equal(run(marks_around_ask, NULL), 71);
 	assert_int_equal(run(continues_kept, &answer), 168); /* 0 + 1 and 5; + 1 and 8 */
@@ -265,7 +265,7 @@ static void *add_large(void *state, void *answer, struct large *large)
 {
 	(void)state;
 	assert_int_equal(large->filling[0] + large->filling[sizeof large->filling - 1], 3);
-	memset(large, 0xff, sizeof *large); /* it is the function's */
+	memset(large, 0xff, sizeof *large); /* the function owns it */
 	return (void *)((intptr_t)answer + 1);
 }
 
@@ -300,7 +300,7 @@ static void a_million(void **state)
 	assert_ptr_equal(places_of_some(), before);
 }
 
-/* ---- what is not done leaves nothing ----------------------------------------------------------------------------- */
+/* ---- work that is not done leaves no record ---------------------------------------------------------------------- */
 
 WEFT_HANDLER(outermost, weft_abort(escape_further, on_escape));
 
@@ -522,7 +522,7 @@ static void *runs_leaving_twice(void *unused)
 	return weft_run(&marking, NULL, leaves_twice, unused);
 }
 
-/* While it ends it runs something, and then ends in another way. */
+/* While the coroutine ends it runs another body, and then ends in a different way. */
 static void in_what_is_deferred_and_leaves(void **state)
 {
 	const void *before = places_of_some();
@@ -547,7 +547,7 @@ static void no_copies_meanwhile(void **state)
 	assert_null(weft_clone(k));
 	assert_int_equal(errno, EBUSY);
 	assert_int_equal(weft_checkpoint(k), -EBUSY);
-	assert_int_equal(weft_checkpoint_restore(k), 0); /* to before there was anything to do */
+	assert_int_equal(weft_checkpoint_restore(k), 0); /* to the point before anything was deferred */
 	assert_int_equal(weft_checkpoint(k), 0);
 	run_until_it_waits(k);
 	weft_delete(k);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cmocka catches SIGSEGV around each test by calling signal(), before and after, which would take the handler away that
- * `commit` stacks grow by. It finds this function first. A crash ends the program instead, which the lane notices.
+ * cmocka calls signal() before and after each test to catch SIGSEGV, which would remove the handler that `commit`
+ * stacks need to grow. The linker finds this function first. A crash then ends the program, and the lane notices.
  */
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* cmocka, with what it wants to be included before. */
+/* cmocka, with the headers that must be included before it. */
 #ifndef WEFT_TESTS_UNIT_H
 #define WEFT_TESTS_UNIT_H
 
@@ -14,7 +14,7 @@
 
 #include "child.h"
 
-/* The child ended by itself with 0 and wrote nothing but this. */
+/* The child exited with 0 and wrote nothing except this. */
 static inline void expect_quiet(struct outcome o)
 {
 	assert_string_equal(o.text, "");
@@ -29,7 +29,7 @@ static inline void expect_text(struct outcome o, const char *text)
 	assert_int_equal(o.code, 0);
 }
 
-/* It died of a broken rule, with exactly this line. */
+/* The child died of a broken rule, with exactly this line. */
 static inline void expect_abort(struct outcome o, const char *line)
 {
 	assert_string_equal(o.text, line);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A coroutine that asks once who it is, and then yields as often as it is told. BY_FRAME: switch through a pointer that
- * certainly lies in the frame. */
+/* A coroutine that reads its identity once, and then yields the requested number of times. BY_FRAME: switches through a
+ * pointer that is certainly in the frame. */
 #include "seff.h"
 
 void *yields(void *count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A family with a `get`; beta.c has another one. */
+/* A family with a `get`; beta.c has a family with a different `get`. */
 #include <weft/effect.h>
 
 WEFT_FAMILY(alpha, (int, get), (void, put, int, value));

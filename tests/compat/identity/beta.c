@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A family with a `get`; alpha.c has another one. */
+/* A family with a `get`; alpha.c has a family with a different `get`. */
 #include <weft/effect.h>
 
 WEFT_FAMILY(beta, (int, get), (void, put, int, value));

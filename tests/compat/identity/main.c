@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * One effect declared in many places is one effect: ten files of this program (0 to 9), two shared libraries (10, 11)
- * and a plugin that is loaded when the program runs (12: argv[1]). And a `get` of one family is not the `get` of
- * another.
+ * and a plugin that is loaded when the program runs (12: argv[1]). The `get` of one family is not the `get` of the
+ * second family.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -6,11 +6,11 @@ WEFT_EFFECT(int, shared, int, part);
 WEFT_EXCEPTION(shared_failure, int, part);
 WEFT_FAMILY(both, (int, twice, int, number), (void, note, int, number));
 
-/* What each part of the program does, in its own file. */
+/* The functions of each part of the program, in its own file. */
 struct part {
 	int (*perform)(int part);
 	void (*fail)(int part);
-	const weft_effect_t *(*identity)(int which); /* NULL after the last */
+	const weft_effect_t *(*identity)(int which); /* NULL after the last effect */
 };
 
 #define PART_NAME(number) PART_NAME_(number)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Once stacks are warm, a creation asks the kernel for nothing but, once in 1024, a look at the thread's signals; and
- * switches and performs ask for nothing at all. The kernel ends this process (SIGSYS) at any other call. Nor does
- * either of them allocate.
+ * Once stacks are warm, a creation makes no system calls except one in 1024, which reads the thread's signal mask;
+ * switches and performs make none. The kernel ends this process (SIGSYS) at any other call. Neither operation
+ * allocates.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -109,7 +109,7 @@ static bool run_on(weft_coro_t *k, int *state)
 	return weft_resume_under(k, NULL, &handler, state).effect == &weft_suspended;
 }
 
-/* Every call but these. Filters add up. */
+/* Forbids every call except these. Filters add up. */
 static bool forbid(const int *allowed, unsigned count)
 {
 	struct sock_filter code[16] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0)};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// An abort clause that gets a reference: to what would be gone when it runs.
+//
+// An abort clause that gets a reference, whose object would be destroyed when it runs.
 #include <weft/weft.hpp>
 
 WEFT_EFFECT(int, ask, const int &, a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Effects whose names are taken in C have others there, and are those that C++ declares in a namespace, with `bool`. */
+/* Effects whose names C uses for other purposes, and effects that C++ declares in a namespace, with `bool`. */
 #include <stdio.h>
 #include <sys/socket.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the two files of the program call of each other. */
+/* Functions of each of the program's two files that the other file calls. */
 #ifndef NAMED_H
 #define NAMED_H
 
