@@ -125,7 +125,7 @@ static void *sheep(void *arg)
 
 	seff_coroutine_init(&k, asks_twice, arg);
 	seff_resume(&k, NULL, HANDLES(first));
-	seff_request_t request = seff_resume(&k, (void *)(intptr_t)1, 0); /* the second is for whoever is outside */
+	seff_request_t request = seff_resume(&k, (void *)(intptr_t)1, 0); /* the second is for the outer handler */
 	assert(seff_finished(request));
 	seff_coroutine_release(&k);
 	return request.payload;

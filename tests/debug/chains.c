@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Chains of coroutines for debuggers to walk. Each scenario ends in stop(name), where the lane looks at the stack; what
- * it expects to see is in chains.golden. Arguments:
- *   walk, libunwind   look at itself instead, by backtrace() and _Unwind_Backtrace or by libunwind, and print the same
+ * Chains of coroutines for debuggers to walk. Each scenario ends in stop(name), where the lane examines the stack; the
+ * expected stacks are in chains.golden. Arguments:
+ *   walk, libunwind   examine its own stack instead, by backtrace() and _Unwind_Backtrace or by libunwind, and print it
  *   misuse, overflow  end badly: resume a finished coroutine; use up a stack
  *   spin              be busy inside a coroutine, for a profiler
  */

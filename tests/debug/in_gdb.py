@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Runs inside gdb: walks stacks and prints what it sees, for walk.py to compare.
+"""Runs inside gdb: walks stacks and prints them, for walk.py to compare.
 
-The convenience variable $_weft_task, set on gdb's command line, says what to do: chains, step, or look.
+The convenience variable $_weft_task, set on gdb's command line, selects the task: chains, step, or look.
 """
 import re
 
@@ -21,7 +21,7 @@ def name_of(frame):
 
 
 def walk(limit=400):
-    """The names of the frames that count, from inside out, and why the walk ended ("" if as it should)."""
+    """The names of the relevant frames, innermost first, and the reason why the walk ended ("" if it ended correctly)."""
     names = []
     frame = gdb.newest_frame()
     trouble = ""
@@ -43,7 +43,7 @@ def report(title, names, trouble):
 
 
 def check_finish():
-    """finish, from the frame at hand and from the outermost of a coroutine; up, into the resumer."""
+    """Tests finish, from the selected frame and from a coroutine's outermost frame; and up, into the resumer."""
     gdb.execute("finish", to_string=True)
     print(f"WALK finish: {name_of(gdb.newest_frame())}")
     while gdb.selected_frame().name() != "innermost":
@@ -90,8 +90,8 @@ def step():
         if not good:
             where = name_of(frame)
             what = gdb.execute("x/i $pc", to_string=True).split("\t", 1)[-1].strip()
-            # Between the loads of rsp and rbp and the jump, only the far end's frame could be described: the walk ends, or
-            # sees those that are inlined in one.
+            # Between the loads of rsp and rbp and the jump, unwind information could only describe the target's frame: the walk
+            # ends, or shows the frames inlined in one function.
             last = where.startswith("weft_arch_") and re.match(r"jmp +\*|mov +0x[0-9a-f]+\(%rdi\),%rbp", what) and len(names) < 2 and not trouble
             (bad if last else outside)[frame.pc()] = f"{where}: {what}: {' '.join(names)} {trouble}"
         gdb.execute("stepi", to_string=True)
@@ -104,7 +104,7 @@ def step():
 
 
 def look():
-    """Once: in a core dump, or where the program stopped."""
+    """Walks once: in a core dump, or at the point where the program stopped."""
     if not gdb.selected_inferior().pid:
         gdb.execute("run", to_string=True)
     names, trouble = walk(100000)

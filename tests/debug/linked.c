@@ -146,7 +146,7 @@ FRAME void *steps(void *arg)
 {
 	at_bottom = nothing;
 	if (!arg)
-		descend(1); /* what is taken slowly is taken */
+		descend(1); /* so that slow paths of the first call have been taken */
 	step_begin();
 	descend(1);
 	step_end();

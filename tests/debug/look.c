@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Never instrumented: what libunwind notes of the caller's frame must still be there when it walks. */
+/* Never instrumented: libunwind's notes about the caller's frame must still be valid when it walks. */
 #define _GNU_SOURCE
 #include "look.h"
 
@@ -54,7 +54,7 @@ static void look(const char *scenario)
 	for (int i = 0; i < walk.count; i++)
 		print_name(walk.pc[i], walk.after_call[i]);
 	printf("\n");
-	while (walk.count && !walk.pc[walk.count - 1]) /* how the outermost frame says that there is no other */
+	while (walk.count && !walk.pc[walk.count - 1]) /* the outermost frame marks the end of the chain in this way */
 		walk.count--;
 	count = backtrace(pc, MOST);
 	if (count != walk.count || pc[count - 1] != walk.pc[count - 1])

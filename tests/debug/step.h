@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a program calls before and after what the lane executes instruction by instruction. */
+/* The functions that a program calls before and after the code that the lane executes instruction by instruction. */
 #ifndef WEFT_TESTS_STEP_H
 #define WEFT_TESTS_STEP_H
 

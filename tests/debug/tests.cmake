@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Stacks can be walked from inside coroutines to main: walk.py says in which ways. By gcc's and clang's code, with and without frame
-# pointers, on stacks of chunks too.
+# Stacks can be walked from inside coroutines to main: walk.py lists the ways. In gcc's and clang's code, with and
+# without frame pointers, also on stacks of chunks.
 weft_part(debug coro SLOW DEBUGGED)
 
 set(walk ${weft_tests}/debug/walk.py)
-# A program of its own: libunwind replaces backtrace() by one that does not cross stacks.
+# A separate program, because libunwind replaces backtrace() by a version that does not cross stacks.
 find_library(WEFT_LIBUNWIND unwind)
 if(NOT WEFT_LIBUNWIND)
 	weft_skip(libunwind "not installed: apt-get install --no-install-recommends libunwind-dev")
@@ -38,7 +38,7 @@ foreach(compiler IN LISTS weft_compilers)
 	endforeach()
 	weft_test(${compiler}.core-dumps COMMAND ${walk} in_core_dumps @chains.O2.omit.${compiler})
 
-	# The program for stacks of chunks: instrumented, but for what looks at it.
+	# The program for stacks of chunks: instrumented, except the code that examines stacks.
 	foreach(build segmented-O0-no-omit segmented-O2-omit mmu-O2-omit lookahead-O2-omit)
 		string(REGEX MATCH "^(.*)-(O.)-(.*)$" all ${build})
 		set(kind ${CMAKE_MATCH_1})
@@ -63,11 +63,12 @@ foreach(compiler IN LISTS weft_compilers)
 			weft_test(${name}.${compiler}.libunwind COMMAND ${walk} linked_by_itself @unwinding.${name}.${compiler} libunwind ON ${policies})
 		endif()
 	endforeach()
-	# A frame record of __morestack names the function that comes to it, not that one's caller.
+	# A frame record of __morestack names the function that calls it, not the caller of that function.
 	weft_test(segmented.${compiler}.perf-fp COMMAND ${walk} by_perf @segmented-O0.${compiler} fp "descend weft__entry run main"
 		ON segmented:1K SECONDS 300)
 
-	# Without unwind information for the first frame, or with names of their own for the frames that go between stacks, walks end early.
+	# Without unwind information for the first frame, or with separate names for the frames between stacks, walks
+	# end early.
 	weft_program(broken ${compiler} SOURCES chains.c look.c FLAGS -O2 LINK -rdynamic -ldl CANARY first_frame_without_caller)
 	foreach(way by_gdb "by_itself;walk")
 		list(POP_FRONT way how)

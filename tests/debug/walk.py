@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Walks the stack of a program of this directory in one way, and compares with what it must be.
+"""Walks the stack of a program of this directory in one way, and compares it with the expected stack.
 
     walk.py WAY PROGRAM [WORD…]
 
-A stack can be walked from inside coroutines to main: by gdb, backtrace(), _Unwind_Backtrace, libunwind, perf and in core dumps; at
-every instruction but the last two of an inlined switch, where the walk ends; likewise stacks of chunks, in threads too.
+A stack can be walked from inside coroutines to main: by gdb, backtrace(), _Unwind_Backtrace, libunwind, perf and in core dumps;
+at every instruction except the last two of an inlined switch, where the walk ends; also on stacks of chunks, and in threads.
 """
 import itertools
 import os
@@ -123,7 +123,7 @@ def at_ends(program):
 
 
 def in_core_dumps(program):
-    """Those of the kernel: gdb's own stop at the first guard page they cannot read, unless WEFT_GUARD=mprotect."""
+    """Core dumps of the kernel: gdb's own dumps stop at the first guard page that gdb cannot read, unless WEFT_GUARD=mprotect."""
     pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip()
     if re.search(r"[/|%]", pattern):
         skip("core dumps", f"core_pattern is '{pattern}'; set it to 'core' to run this")
@@ -139,8 +139,8 @@ def in_core_dumps(program):
 
 
 def by_perf(program, by, expected):
-    """By frame pointers perf reads the program's memory and comes to main; by DWARF it has a copy of the coroutine's stack only,
-    and comes to who resumed it."""
+    """By frame pointers perf reads the program's memory and reaches main; by DWARF it has a copy of the coroutine's stack only,
+    and reaches the resumer."""
     perf, name = shutil.which("perf"), f"perf --call-graph {by}"
     if not perf:
         skip(name, "not installed: apt-get install --no-install-recommends linux-perf")
@@ -171,7 +171,7 @@ LINKED = {
 
 
 def short(walk):
-    """Repeated names once, with their number."""
+    """Merges repeated names, with their number."""
     runs = [(name, len(list(group))) for name, group in itertools.groupby(walk.split())]
     return " ".join(name if n == 1 else f"{name}*{n}" for name, n in runs)
 

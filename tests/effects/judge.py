@@ -3,7 +3,7 @@
 """Checks that compare two runs, or examine assembly or preprocessed text: judge.py WHAT WORD……
 
 same REMEMBERING NOT WORD…     two programs of random.c do the same, and only the first caches search results
-looks COMPILER…                a clause inlined at its guess cannot have forwarded its perform, so the code has no check for it
+looks COMPILER…                a clause inlined at its guess cannot have forwarded its perform: no check for it
 text BYTES COMPILER…           a declaration is a short text, because each file that includes it must parse it
 """
 import os

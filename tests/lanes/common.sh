@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=bash
 #
-# What lanes written in bash share. Sourced: `. "${0%/*}/common.sh"`. Sets
+# Functions shared by lanes written in bash. Sourced: `. "${0%/*}/common.sh"`. Sets
 #   SOURCE      the repository          BUILD_ROOT  its build/
-#   WORK        build/tests/LANE, made: where a lane puts what it builds
+#   WORK        build/tests/LANE, created: the lane's build directory
 # and ends the lane with `finish`.
 set -u
 
@@ -52,7 +52,7 @@ needs()
 	done
 }
 
-# check WHAT COMMAND…: ok if the command succeeds. What it prints is a detail.
+# check WHAT COMMAND…: ok if the command succeeds. Its output is a detail.
 check()
 {
 	local what=$1 status
@@ -87,7 +87,8 @@ check_fails()
 	esac
 }
 
-# section FILE NAME: what it holds. Not by /dev/stdout: an objcopy that fails, and may, puts a file in its place.
+# section FILE NAME: the contents of a section. Not by /dev/stdout: an objcopy that fails, which is allowed, replaces it
+# by a file.
 section()
 {
 	objcopy -O binary --only-section="$2" --set-section-flags "$2=alloc" "$1" "$WORK/section" && cat "$WORK/section"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Stack arguments that are aligned more than a stack is: __m256, and structures that say so. The caller aligns its
- * frame for them; whatever copies them to another chunk or to a system stack has to keep the alignment.
+ * Stack arguments that need more alignment than a stack has: __m256, and structures with an alignment attribute. The
+ * caller aligns its frame for them; code that copies them to another chunk or to a system stack must keep the
+ * alignment.
  */
 #include "linked/aligned.h"
 #include "faults/scenario.h"
@@ -20,7 +21,7 @@ static long is_nine(vector4 v)
 #define SUMS(prefix) (SUM(prefix##32, 32) + SUM(prefix##64, 64) + SUM(prefix##128, 128) + SUM(prefix##256, 256))
 #define LIST(call) call(2, (struct aligned64){{5}}, (struct aligned64){{0, 6}})
 
-/* One checks, the other does not: calls by pointer look which. */
+/* One function checks, the other does not: calls by pointer test which. */
 static long (*volatile pointer[])(long, long, long, long, long, long, long, struct aligned64, long) = {checked_64,
 												       plain_64};
 

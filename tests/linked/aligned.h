@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Functions with stack arguments that are aligned more than a stack is. Each returns 0 if all of its arguments are
- * whole and where they should be. aligned.c defines them in instrumented code, plain.c in plain code, by
+ * Functions with stack arguments that need more alignment than a stack has. Each returns 0 if all of its arguments are
+ * intact and at the right addresses. aligned.c defines them in instrumented code, plain.c in plain code, by
  * ALIGNED_FUNCTIONS.
  */
 #ifndef WEFT_TESTS_ALIGNED_H
@@ -20,7 +20,7 @@ ALIGNED_STRUCT(128);
 ALIGNED_STRUCT(256);
 typedef double vector4 __attribute__((vector_size(32)));
 
-/* What the compiler knows of the address does not count. */
+/* Hides the address, so that the compiler cannot use its knowledge of it. */
 static inline int is_wrong(const void *address, uintptr_t alignment, long word, long expected)
 {
 	__asm__ volatile("" : "+r"(address));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * boundary [THREADS]: in each thread a coroutine under mmu goes down through the end of its chunk, and calls an empty
- * function in a loop at each depth. Where the call crosses to the next chunk it must not fault for long. The second
- * time that all do so, it is measured what a call takes at the worst depth, in processor time; of all threads the
- * median. boundary trap: a thread comes to a probe while another one has a trap in its place, and later finds the
+ * function in a loop at each depth. If the call crosses to the next chunk, it must soon stop faulting. In the second
+ * pass of all threads, the test measures the processor time of a call at the worst depth, and takes the median of all
+ * threads. boundary trap: a thread reaches a probe while another thread has a trap in its place, and later finds the
  * jump.
  */
 #define _GNU_SOURCE
@@ -19,7 +19,7 @@
 
 enum { DEPTHS = 600, LEARN = 40, CALLS = 200, MOST_THREADS = 64 };
 
-/* Its frame is larger than those of its callers together, so that it is the one that crosses. */
+/* Its frame is larger than its callers' frames together, so that this call crosses the boundary. */
 static __attribute__((noinline)) long empty(long n)
 {
 	volatile long frame[100];
@@ -51,7 +51,7 @@ struct work {
 	long sum;
 };
 
-/* The best of three, because other processes disturb. */
+/* The best of three runs, because other processes disturb. */
 static __attribute__((noinline)) double measured(struct work *w)
 {
 	double best = 1e9;
@@ -85,7 +85,7 @@ static void *body(void *w)
 	return NULL;
 }
 
-/* As the run time sees the probes of this program. */
+/* The run time's layout of this program's probes. */
 struct probe {
 	int pc, slow, compare;
 };
@@ -179,7 +179,7 @@ int main(int argc, char **argv)
 	qsort(work, (size_t)threads, sizeof *work, by_worst);
 	weft_stack_stats(WEFT_MMU, &s);
 	each = (s.probes - learned.probes) / (size_t)threads;
-	/* Some, where other functions cross to a chunk. */
+	/* Some chunks are added, because other functions cross to a chunk. */
 	printf(
 	    "%s - %d threads: %zu faults each in the end, %zu chunks added, at the worst depth a call takes %.0f ns\n",
 	    s.splits && each < 20 ? "ok" : "not ok", threads, each, s.splits, work[threads / 2].worst);

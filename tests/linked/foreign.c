@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Compiled with gcc's own -fsplit-stack, not assembled by weft-as: a function that needs more than libc's of the same
- * name, for which instrumented code does not change stacks. It calls __morestack as compilers know it.
+ * Compiled with gcc's own -fsplit-stack, not assembled by weft-as: a function that needs more stack than libc's
+ * function of the same name, for which instrumented code does not switch stacks. It calls __morestack by the compilers'
+ * convention.
  */
 int toupper(int c);
 

@@ -28,7 +28,7 @@ static bool grows(void)
 	return weft_default_policy() >= WEFT_SEGMENTED && weft_default_policy() <= WEFT_MMU;
 }
 
-/* Contiguous stacks are not for depths like these. */
+/* Contiguous stacks are too small for these depths. */
 static long deep(void)
 {
 	return grows() ? DEEP : 100;
@@ -51,7 +51,7 @@ static weft_coro_t *make(weft_fn_t *fn, void *argument)
 	return k;
 }
 
-/* Run fn(argument) in a coroutine to its end, whatever it suspends for. */
+/* Runs fn(argument) in a coroutine to its end, and resumes it after each suspension. */
 static void *run(weft_fn_t *fn, void *argument)
 {
 	weft_coro_t *k = make(fn, argument);
@@ -115,7 +115,7 @@ static void wide_frames(void)
 /* ---- calls of all kinds, at every distance from the end -----------------------------------------------------------
  * */
 
-/* With the arguments that it is written with. */
+/* With the calling convention of its source. */
 #if defined(__clang__)
 #define CALLED __attribute__((noinline))
 #else
@@ -222,7 +222,7 @@ static void *kinds(void *n)
 	return (void *)kinds_at((long)n);
 }
 
-/* Stacks are executable only in programs that ask for it: nested.c. */
+/* Stacks are executable only in programs that request it: nested.c. */
 static void no_code_on_stacks(void)
 {
 	char line[400];
@@ -339,7 +339,7 @@ static void *rotates(void *argument)
 	return NULL;
 }
 
-/* Functions of the C library suspend in the middle, side by side, and go on in other threads. */
+/* C library functions suspend during a callback, several at a time, and continue in other threads. */
 static void callbacks(void)
 {
 	weft_coro_t *k[2][8];
@@ -462,7 +462,7 @@ static __attribute__((noinline)) long leaves(long n, bool waits)
 	if (!n && !waits)
 		pthread_exit((void *)77);
 	if (!n)
-		sum(200); /* makes a stack of commit open itself: the signal of pthread_cancel needs room */
+		sum(200); /* makes a commit stack grow: the signal of pthread_cancel needs room */
 	while (!n)
 		pause();
 	pthread_cleanup_push(note, NULL);
@@ -498,7 +498,7 @@ static void thread_ends(void)
 		pthread_join(thread, &result);
 		REQUIRE(result == (kind & 2 ? PTHREAD_CANCELED : (void *)77));
 		REQUIRE(unwound == (grows() ? 300 : 30));
-		/* The thread gives its stack back; nobody deletes the coroutine. */
+		/* The thread frees its stack; the coroutine is not deleted. */
 		REQUIRE(kind & 1 ? live() > lost : live() == lost);
 	}
 }
@@ -604,7 +604,7 @@ static void tiny(void)
 	REQUIRE(live() == 0);
 }
 
-/* Frames that know what is in them, of three sizes: those of neighbours lie right below and above in memory. */
+/* Frames that know their contents, of three sizes: neighbours' frames are directly below and above in memory. */
 static __attribute__((noinline)) long leaf(long n)
 {
 	volatile long here[14];
@@ -661,7 +661,7 @@ static void *fills(void *argument)
 	return (void *)wrong;
 }
 
-/* Nothing lies between one tiny or small chunk and the next: frames stay in theirs. */
+/* Tiny and small chunks are adjacent in memory: frames must stay in their chunks. */
 static void small_chunks(void)
 {
 	enum { COUNT = 400 };
@@ -690,7 +690,7 @@ static void small_chunks(void)
 	REQUIRE(live() == 0);
 }
 
-/* What a coroutine takes that waits so many calls deep, and how many chunks are linked for it. */
+/* The memory of a coroutine that waits at a given depth of calls, and the number of chunks linked for it. */
 struct taken {
 	size_t bytes, chunks;
 };
@@ -709,7 +709,7 @@ static struct taken calls_deep(long calls, size_t size)
 	}
 	bytes = weft_stack_resident(attr.policy);
 	splits = stats_of(attr.policy).splits - splits;
-	/* They are all alike. (heap counts the blocks that its lists did not have.) */
+	/* All coroutines are equal. (heap counts the blocks that its lists did not have.) */
 	REQUIRE(attr.policy == WEFT_HEAP || splits % COUNT == 0);
 	for (long i = 0; i < COUNT; i++) {
 		weft_request_t r = resume(k[i]);
@@ -722,7 +722,7 @@ static struct taken calls_deep(long calls, size_t size)
 	return (struct taken){bytes / COUNT, splits / COUNT};
 }
 
-/* A call or two find room in a tiny chunk. What does not fit into the first takes two small ones, and then a page. */
+/* A call or two fit into a tiny chunk. Deeper calls use two small chunks, and then a page. */
 static void small_chunks_are_small(void)
 {
 	struct taken taken = calls_deep(1, 1024);
@@ -730,7 +730,7 @@ static void small_chunks_are_small(void)
 
 	if (weft_default_policy() != WEFT_SEGMENTED && weft_default_policy() != WEFT_LOOKAHEAD)
 		return;
-#ifdef __OPTIMIZE__ /* else frames take more */
+#ifdef __OPTIMIZE__ /* unoptimized frames need more */
 	REQUIRE(taken.bytes < 900 && taken.chunks == 0);
 #endif
 	for (long calls = 1; taken.chunks < 3; calls++) {
@@ -781,7 +781,7 @@ static void trimming(void)
 	}
 }
 
-/* A coroutine trims its own stack after it was deep, and is as deep again. */
+/* A coroutine trims its own stack after a deep recursion, and recurses to the same depth again. */
 static void *deep_and_trims(void *argument)
 {
 	long n = (long)argument, before, again, result = sum(n);
@@ -795,7 +795,7 @@ static void *deep_and_trims(void *argument)
 		result += sum(n);
 	}
 	before = (long)stats_of(weft_default_policy()).splits - before - again;
-	/* Chunks that were kept are not linked anew, and those that were given back are. */
+	/* Cached chunks are not linked anew, and freed chunks are. */
 	REQUIRE(weft_default_policy() == WEFT_HEAP || again == 0);
 	REQUIRE(n > 100 || weft_default_policy() != WEFT_SEGMENTED || before >= 3);
 	return (void *)result;
@@ -835,8 +835,8 @@ static void end_it(weft_coro_t *k, long n)
 	weft_delete(k);
 }
 
-/* Small coroutines share pages with their neighbours, and so do their frames. What is kept of them can be given back,
- * but not what a living neighbour needs, and then serves again. */
+/* Small coroutines share pages with their neighbours, and so do their frames. Their cached memory can be freed, except
+ * memory that a living neighbour needs, and is reused later. */
 static void trimming_small_ones(void)
 {
 	enum { COUNT = 4000 };
@@ -903,7 +903,7 @@ static pthread_barrier_t both;
 static void *goes_deep(void *n)
 {
 	run(sums, n);
-	pthread_barrier_wait(&both); /* until then its blocks are its own */
+	pthread_barrier_wait(&both); /* until then the thread owns its blocks */
 	return NULL;
 }
 
@@ -921,7 +921,7 @@ static void inheriting(void)
 		REQUIRE(!pthread_join(thread[i], NULL));
 	splits = stats_of(WEFT_HEAP).splits;
 	run(sums, (void *)(long)(2 * DEEP - 1000));
-	/* One for each that left some; new ones would come by the dozen. */
+	/* One for each thread that left blocks; new blocks would be counted by the dozen. */
 	REQUIRE(stats_of(WEFT_HEAP).splits - splits < DEEP / 100);
 	pthread_barrier_destroy(&both);
 }
@@ -961,7 +961,7 @@ static void signals(void)
 	struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
 	struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
 
-	/* What is not open yet is no place for a signal frame; code for linked stacks asks for this by itself. */
+	/* A signal frame needs open memory; code for linked stacks sets this flag by itself. */
 	if (weft_default_policy() == WEFT_COMMIT)
 		action.sa_flags |= SA_ONSTACK;
 	REQUIRE(!sigaction(SIGALRM, &action, NULL));
@@ -1044,8 +1044,8 @@ static void walking(void)
 		walks(0);
 		before = walked;
 		run(walks_body, (void *)n);
-		/* The coroutine's frames, those of this function and main, and where the stack changes at most two
-		 * more. */
+		/* The frames of the coroutine, of this function and main, and at most two more at each change of
+		 * stack. */
 		REQUIRE(walked >= n + before && walked <= n * 2 + before + 20);
 	}
 }

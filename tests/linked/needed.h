@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The functions that needs.c calls. Those without arguments return where they run. */
+/* The functions that needs.c calls. Functions without arguments return the address of their frame. */
 enum { DEPTH = 500 };
 
 struct seen {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Functions of needed.c, which no assembler of Weft's has seen, run where their caller does if WEFT_NEEDS says that
- * they need little; where there is room, if it says that they need more; on a system stack without a word. With an
- * argument: as --needs says of `listed`, too.
+ * Functions of needed.c, which weft-as has not instrumented, run on the caller's stack if WEFT_NEEDS says that they
+ * need little; on a stack with enough room if it says that they need more; on a system stack if it does not name them.
+ * With an argument: as --needs says of `listed`, too.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * gcc's nested functions by pointer: code on the stack that calls them. In a coroutine and a thread, on the policy in
- * force. Prints what went wrong, if anything did.
+ * force. Prints any error.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static __attribute__((noipa)) long call(long (*f)(long), long x)
 	return f(x) * frame[0];
 }
 
-/* The frame that holds the code is small, or one of its own pages. */
+/* The frame that holds the code is small, or has pages of its own. */
 static __attribute__((noipa)) long small(long n)
 {
 	long add(long x)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Compiled without instrumentation: what linked.c calls, and what calls it. */
+/* Compiled without instrumentation: functions that linked.c calls, and functions that call it. */
 #include "linked.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Coroutines that are resumed for the first time at each distance from the end of a chunk: what a resume calls then is
- * entered by __morestack sometimes, and returns by the limit of the stack that it was called on.
+ * Coroutines that are resumed for the first time at each distance from the end of a chunk: the functions that this
+ * resume calls are sometimes entered through __morestack, and return through the limit of the stack on which they were
+ * called.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static void resume_one(int *sum)
 	weft_delete(k);
 }
 
-/* Frames of 16 bytes more each: the places of the calls shift. */
+/* Each frame has 16 more bytes, so the positions of the calls shift. */
 static __attribute__((noinline)) int descend(int depth, int *sum)
 {
 	volatile char room[16];

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Programs on stacks of chunks: with every instrumentation, by both compilers, and without; the conformance suite likewise.
+# Programs on stacks of chunks: with every instrumentation, by both compilers, and without; also the conformance suite.
 weft_part(linked stack SLOW)
 
 set(flags -w -Wno-psabi)
@@ -36,7 +36,8 @@ foreach(compiler IN LISTS weft_compilers)
 	endforeach()
 endforeach()
 
-# Code that checks, but was not assembled by weft-as, runs in place where its name is that of a function that is known to need little.
+# Code that checks, but was not assembled by weft-as, runs in place if it has the name of a function that is known to
+# need little.
 set(foreign ${CMAKE_CURRENT_BINARY_DIR}/linked/foreign.o)
 add_custom_command(
 	OUTPUT ${foreign}
@@ -52,7 +53,7 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_test(resumes.${compiler} COMMAND @resumes.segmented.${compiler} ON segmented:1K segmented heap SAYS "^80200$")
 endforeach()
 
-# Functions that nobody instrumented run where WEFT_NEEDS and --needs say.
+# Uninstrumented functions run where WEFT_NEEDS and --needs say.
 foreach(compiler IN LISTS weft_compilers)
 	weft_object(needed gcc needed.c -O1)
 	foreach(kind segmented mmu lookahead)
@@ -74,7 +75,7 @@ endforeach()
 weft_linked(nested-not segmented gcc SOURCES nested.c FLAGS ${flags} -O1 -Wl,-z,noexecstack)
 weft_test(canary.nested COMMAND @nested-not.segmented.gcc ON overcommit ENDS 139)
 
-# With a run time that is wrong, the programs must not pass. canary(NAME CASE [POLICY])
+# With a wrong run time, the programs must not pass. canary(NAME CASE [POLICY])
 function(canary name case)
 	set(policy segmented:16K ${ARGN})
 	list(GET policy -1 policy)
@@ -93,7 +94,7 @@ canary(blocks_are_given_back_from_where_arguments_are kinds heap)
 canary(system_stacks_are_shared callbacks)
 canary(frames_go_below_small_chunks "small chunks" segmented)
 
-# ---- mmu: a store that faults often becomes a comparison ----
+# ---- mmu: a store that often faults becomes a comparison ----
 
 weft_linked(boundary mmu gcc SOURCES boundary.c FLAGS -O2 -Wall -Wextra)
 foreach(threads 1 2 8 64)

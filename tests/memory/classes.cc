@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The classes of weft.hpp in memory of the caller's: bodies that lie there too, destructors, exceptions, errors. */
+/* The classes of weft.hpp in memory of the caller's: bodies that are stored there, too, destructors, exceptions,
+ * errors. */
 #include <array>
 #include <cerrno>
 #include <memory>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * contract [TEST]: what weft/coro.h promises about stacks in memory of the caller's, one by one. Without an argument:
- * all that return. The others end the process with a line.
+ * contract [TEST]: the promises of weft/coro.h about stacks in memory of the caller's, one test for each. Without an
+ * argument: all tests that return. The remaining tests end the process with a line.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -74,7 +74,7 @@ static const weft_policy_t policies[] = {WEFT_FIXED,	 WEFT_OVERCOMMIT, WEFT_COMM
 	for (unsigned i_ = 0; i_ < sizeof policies / sizeof *policies; i_++)                                           \
 		for (weft_policy_t policy = policies[i_]; policy; policy = WEFT_DEFAULT_POLICY)
 
-/* The size of weft_memory_size is enough at every address; and at some address a cache line less is not. */
+/* The size of weft_memory_size is enough at every address; at some address, a cache line less is not enough. */
 static void sizes_of(weft_attr_t attr)
 {
 	size_t least = weft_memory_size(&attr, 0), want = weft_memory_size(&attr, 20000);
@@ -169,7 +169,7 @@ static void refusals(void)
 	attr.guard_size = BYTES;
 	refused(attr, ENOSPC, "too small");
 
-	/* In use, also of one that is suspended for ever; then not. */
+	/* In use, also by a coroutine that is suspended for ever; then free. */
 	attr = attr_in(memory, BYTES);
 	k = make(counts, NULL, &attr);
 	refused(attr, EBUSY, "delete it first");
@@ -184,15 +184,15 @@ static void refusals(void)
 	attr.memory = memory + BYTES / 2;
 	weft_delete(make(counts, NULL, &attr));
 	weft_delete(k);
-	/* The flag is for memory. */
+	/* The flag is only valid with memory. */
 	errno = 0;
 	REQUIRE(!weft_create_with(counts, NULL, &(weft_attr_t){.flags = WEFT_MEMORY_ONLY}) && errno == EINVAL);
-	/* What does not fit is cut. */
+	/* Text that does not fit is cut. */
 	attr = attr_in(NULL, 0);
 	REQUIRE(weft_memory_unfit(&attr, text, 6) == text && !strcmp(text, "there"));
 }
 
-/* ---- whose memory it is ----------------------------------------------------------------------------------------- */
+/* ---- ownership of the memory ------------------------------------------------------------------------------------- */
 
 static void life(void)
 {
@@ -216,7 +216,7 @@ static void life(void)
 	run_to_end(k);
 	id = weft_id(k);
 	weft_delete(k);
-	/* It says that it is dead until the memory is used anew; and no other coroutine gets the memory. */
+	/* Its state is deleted until the memory is reused; and no other coroutine gets the memory. */
 	REQUIRE(weft_state(k) == WEFT_DELETED && weft_id(k) != id);
 	REQUIRE(!weft_stack_stats(WEFT_OVERCOMMIT, &now) && now.in_memory == 0 && now.live == before.live &&
 		now.cached == before.cached);
@@ -229,7 +229,7 @@ static void life(void)
 	for (int i = 0; i < 16384; i++)
 		REQUIRE(memory[i] == (char)0xa5);
 
-	/* An object of one's own; initialising it again releases it first. */
+	/* An object of the caller's; a new initialisation releases it first. */
 	memset(&own, 0x5a, sizeof own);
 	REQUIRE(!weft_init(&own, counts, NULL, &attr));
 	REQUIRE(weft_on_stack(&own, memory + 8192));
@@ -279,7 +279,7 @@ static void uses(void)
 	weft_delete(k);
 	REQUIRE(at_end == 1);
 
-	/* One that was never resumed. */
+	/* A coroutine that was never resumed. */
 	k = make(counts, NULL, &attr);
 	other = make(counts, NULL, NULL);
 	run_to_end(other);
@@ -322,7 +322,7 @@ static bool is_readable(const void *at)
 	return good;
 }
 
-/* Closed while the coroutine lives, and as it was afterwards. */
+/* Closed while the coroutine lives, and restored afterwards. */
 static void guards(void)
 {
 	weft_attr_t attr = attr_in(memory + 100, BYTES - 100);
@@ -407,7 +407,7 @@ static void switched(void)
 	(void)weft_resume(make(switches_deep, (void *)18, &attr), NULL, WEFT_HANDLE_NONE);
 }
 
-/* Nobody looks. */
+/* The pattern is not checked. */
 static void unguarded(void)
 {
 	weft_attr_t attr = attr_in(memory + 32768, 16384);
@@ -444,7 +444,8 @@ static void fails(void)
 	}
 }
 
-/* ---- where memory may come from --------------------------------------------------------------------------------- */
+/* ---- origins of the memory
+ * ---------------------------------------------------------------------------------------- */
 
 static void mapped(int flags, int fd, size_t bytes, size_t guard)
 {
@@ -487,7 +488,7 @@ static void kinds(void)
 	close(fd);
 }
 
-/* A record that an earlier process left in a file stops nobody, as it does in this one. */
+/* A record that an earlier process left in a file does not prevent the use; a record of this process does. */
 static void left_in_a_file(void)
 {
 	int fd = memfd_create("stacks", 0), status;
@@ -505,7 +506,7 @@ static void left_in_a_file(void)
 		_exit(0);
 	}
 	REQUIRE(waitpid(child, &status, 0) == child && !status);
-	/* The child's number is this process's: so here it is in use. */
+	/* The record has the child's process number, which is this process's here: so the memory is in use. */
 	REQUIRE(!weft_create_with(counts, NULL, &attr) && errno == EBUSY);
 	memset(start + BYTES - PAGE, 0, PAGE);
 	weft_delete(make(counts, NULL, &attr));

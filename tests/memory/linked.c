@@ -14,7 +14,7 @@ enum { BYTES = 48 * 1024 };
 
 static _Alignas(64) unsigned char memory[BYTES];
 
-/* How far down it came, in memory and elsewhere. */
+/* Number of calls, in memory and elsewhere. */
 static int calls_in_memory, calls_elsewhere;
 
 static __attribute__((noinline)) long sum(long n)
@@ -59,12 +59,12 @@ static void size(weft_policy_t policy, size_t bytes)
 	weft_request_t r;
 
 	memset(memory, 0xa5, sizeof memory);
-	/* What fits there is there. */
+	/* Calls that fit are in the memory. */
 	k = make(policy, bytes, WEFT_MEMORY_ONLY, 0);
 	r = weft_resume(k, NULL, WEFT_HANDLE_NONE);
 	REQUIRE(weft_returned(r) && calls_in_memory == 1 && !calls_elsewhere);
 	weft_delete(k);
-	/* The rest is elsewhere, the second time too, and when it started over. */
+	/* The other calls are elsewhere, also the second time and after a restart. */
 	for (int i = 0; i < 3; i++) {
 		k = make(policy, bytes, 0, 2000);
 		for (int again = 0; again < 2; again++) {
@@ -75,7 +75,7 @@ static void size(weft_policy_t policy, size_t bytes)
 		}
 		weft_delete(k);
 	}
-	/* Or nowhere. */
+	/* Or the coroutine fails. */
 	for (int i = 0; i < 3; i++) {
 		k = make(policy, bytes, WEFT_MEMORY_ONLY, 2000);
 		r = weft_resume(k, NULL, WEFT_HANDLE_NONE);

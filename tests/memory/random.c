@@ -2,12 +2,12 @@
 /*
  * random [SEED [STEPS]]: random programs of coroutines in memory of the caller's, against a model that knows nothing of
  * Weft: a stack is an array of numbers, memory without a coroutine holds the bytes that the program put there, and the
- * bytes beside a coroutine's memory never change. Places have random sizes and alignments. When a coroutine leaves one,
- * it is filled with noise, perhaps moved and resized, and used anew. Coroutines call, return and compute as the values
- * say that they are resumed with, and answer each with a digest of all their frames; some are reset, deleted while
+ * bytes beside a coroutine's memory never change. Places have random sizes and alignments. When a coroutine leaves a
+ * place, it is filled with noise, perhaps moved and resized, and reused. Coroutines call, return and compute as the
+ * values of their resumes say, and answer each resume with a digest of all their frames; some are reset, deleted while
  * suspended, initialised in storage of the program's, or refused, because there is too little room or the place is
  * taken. In code compiled for linked stacks they go deeper than their memory. With WEFT_FAIL_EVERY, in a library that
- * heeds it, guards are refused now and then.
+ * supports it, some requests for guards fail.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -28,12 +28,13 @@ enum { PLACES = 20, ROOM = 96 * 1024, RED = 512, DEEPEST = 120, FRAME = 600 };
 enum { MODEL_MOST = DEEPEST, MODEL_CALLS = 2 };
 #include "frames.h"
 
-/* ---- the real one ----------------------------------------------------------------------------------------------- */
+/* ---- the coroutines
+ * ------------------------------------------------------------------------------------------------ */
 
 struct frame {
 	uint64_t local;
 	struct frame *caller;
-	unsigned char room[128]; /* filled with what it should be */
+	unsigned char room[128]; /* filled with the expected value */
 };
 
 struct start {
@@ -91,10 +92,10 @@ static void *body(void *start)
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
 
-/* What a place is to hold where no coroutine is: noise by address and a number that changes. */
+/* The expected contents of a place without a coroutine: noise computed from the address and a number that changes. */
 static struct place {
 	_Alignas(4096) unsigned char bytes[ROOM];
-	size_t at, size; /* the memory that is handed over, red zones on both sides */
+	size_t at, size; /* the memory that is passed to the coroutine, with red zones on both sides */
 	uint8_t noise;
 	weft_coro_t *k, own;
 	struct model model;
@@ -168,13 +169,13 @@ static weft_attr_t attributes(struct place *p)
 			    .memory = p->bytes + p->at,
 			    .memory_size = p->size};
 
-	/* Linked stacks fail, where memory that they grow by is refused. */
+	/* Linked stacks fail if the memory for their growth is refused. */
 	if (attr.policy >= WEFT_SEGMENTED && getenv("WEFT_FAIL_EVERY"))
 		attr.policy = WEFT_FIXED;
 	if (HOSTED && !(attr.flags & WEFT_NO_GUARD) && draw() % 4 == 0)
 		attr.guard_size = 1 + draw() % 9000;
 #ifdef LINKED
-	/* Code for one kind of linked stacks does not find the end of others. */
+	/* Code for one kind of linked stacks does not find the end of another kind. */
 	if (attr.policy >= WEFT_SEGMENTED && strcmp(LINKED, weft_policy_name(attr.policy)))
 		attr.policy = weft_policy_named(LINKED);
 #endif
@@ -186,9 +187,9 @@ static void begin(struct place *p, bool linked)
 	size_t usable = weft_stack_usable(p->k);
 
 	p->start = (struct start){0, 0};
-	/* What the first frames need stays, and the kibibyte below frames that code for mmu writes to. */
+	/* Leaves room for the first frames, and for the kibibyte below frames to which code for mmu writes. */
 	p->start.deepest = usable > 4000 ? (int)((usable - 4000) / FRAME) : 0;
-	/* It grows; code without checks runs on a system stack. */
+	/* The stack grows; code without checks runs on a system stack. */
 	if (linked || p->start.deepest > DEEPEST)
 		p->start.deepest = DEEPEST;
 	p->model = (struct model){.deepest = p->start.deepest};
@@ -199,7 +200,7 @@ static void step(struct place *p, uint64_t x);
 static void make(struct place *p)
 {
 	weft_attr_t attr = attributes(p);
-	bool in_own = draw() % 4 == 0 && p->k != &p->own; /* which would be released first */
+	bool in_own = draw() % 4 == 0 && p->k != &p->own; /* the object would be released first */
 	size_t least = weft_memory_size(&attr, 0);
 	weft_coro_t *k;
 	int error = 0;
@@ -325,7 +326,7 @@ int main(int count, char **arguments)
 			end(&places[i]);
 	}
 	REQUIRE(!live);
-	/* A run that does little finds nothing. */
+	/* A run with too few operations proves nothing. */
 	printf("%u made, %u of them in storage of their own, %u guarded; refused: %u too small, %u taken; %u deep\n",
 	       made, in_storage, guarded, refused_for_size, refused_for_use, deepest_seen);
 	REQUIRE(sparing || made > steps / 80);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * tasks [WORKERS [ROUNDS]]: tasks in memory of the caller's. As soon as one is joined, or its scope has ended, the
- * memory is overwritten and used anew, while other workers may still be busy with the task's end.
+ * tasks [WORKERS [ROUNDS]]: tasks in memory of the caller's. As soon as a task is joined, or its scope has ended, the
+ * memory is overwritten and reused, while other workers may still be busy with the task's end.
  */
 #include <errno.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static void *waits(void *event)
 	return NULL;
 }
 
-/* Cancelled where it waits, or before it began. */
+/* Cancelled while it waits, or before it starts. */
 static void cancelled(void)
 {
 	weft_event_t event = {0};

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Stacks in memory of the caller's: what is promised, random programs against a model, code for linked stacks, tasks; with
-# sanitizers, under valgrind, not optimized, where memory is refused.
+# Stacks in memory of the caller's: the promises, random programs against a model, code for linked stacks, tasks; with
+# sanitizers, under valgrind, unoptimized, with failing allocations.
 weft_part(memory all)
 
 set(returning
@@ -44,7 +44,7 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_test(classes.${compiler} COMMAND @classes.${compiler} ON overcommit commit)
 endforeach()
 
-# Whatever the user's WEFT_STACK is, memory serves.
+# The caller's memory is used with any value of WEFT_STACK.
 weft_test(contract.all COMMAND @contract.gcc ON copy heap GUARDS mprotect)
 weft_test(contract.uses COMMAND @contract.gcc uses ON fixed commit)
 weft_test(tasks.default COMMAND @tasks.gcc ON heap commit)
@@ -53,7 +53,7 @@ foreach(seed 1 2)
 endforeach()
 weft_test(random.other COMMAND @random.${other}-debug-O0 4 10000)
 
-# Where the library asks for memory that is not there, memory that is there serves all the same.
+# If the library's own allocations fail, the caller's memory is nevertheless usable.
 weft_program(random gcc-tiny-inject SOURCES random.c FLAGS -Wall -Wextra)
 weft_test(random.refused COMMAND @random.gcc-tiny-inject 5 20000 ENV WEFT_FAIL_EVERY=3)
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * host WAY SCRIPT…: see host.h. What each script writes goes to standard output, once; exit code 1 if runs of a script
- * differ or fail. `-t` first: the CPU seconds of each script instead of what it writes.
+ * host WAY SCRIPT…: see host.h. The output of each script is printed once; exit code 1 if runs of a script differ or
+ * fail. `-t` first: prints the CPU seconds of each script instead of its output.
  *
  *   plain        in main
  *   coro         in a coroutine
  *   interleaved  in five coroutines, which take turns at their pauses
  *   threads      in eight threads made by weft_thread_create
- *   migrating    in six coroutines that four threads hand on to each other at their pauses
- *   activities   in three activities, which take turns wherever the compiler has put a yield (REAL_ACTIVITIES)
- *   activity     in one, beside one that only keeps the group busy: for engines whose mutexes know threads
+ *   migrating    in six coroutines that four threads pass to each other at their pauses
+ *   activities   in three activities, which take turns at each yield that the compiler inserted (REAL_ACTIVITIES)
+ *   activity     in one activity, beside a second one that keeps the group busy: for engines with mutexes of threads
  *
- * Where stacks come from is WEFT_STACK's business.
+ * WEFT_STACK selects the stacks.
  */
 #include "host.h"
 
@@ -34,7 +34,7 @@ enum { MOST_RUNS = 8, INTERLEAVED = 5, ACTIVITIES = 3, THREADS = 8, MIGRATING = 
 
 static char scratch[200];
 
-/* ---- what a run may do ---- */
+/* ---- functions for runs ---- */
 
 static void die(const char *what)
 {
@@ -102,7 +102,7 @@ static weft_coro_t *coroutine_for(struct run *run)
 	return k;
 }
 
-/* Resume once. True if there is more to do. */
+/* Resumes once. Returns true if there is more to do. */
 static bool step(weft_coro_t *k)
 {
 	weft_request_t request = weft_resume(k, NULL, WEFT_HANDLE_NONE);
@@ -160,7 +160,7 @@ static void in_threads(struct run *runs, int count)
 		pthread_join(threads[i], NULL);
 }
 
-/* Coroutines that wait for a thread: a ring that holds them all. */
+/* Coroutines that wait for a thread: a ring with room for all of them. */
 static struct {
 	pthread_mutex_t lock;
 	weft_coro_t *waiting[MOST_RUNS];
@@ -231,7 +231,7 @@ struct part {
 
 static bool running;
 
-/* Its frames, of several sizes, are where the runs' are. */
+/* Its frames, of several sizes, are on the same stacks as the runs' frames. */
 static __attribute__((noinline)) unsigned keeps_busy(unsigned depth)
 {
 	volatile unsigned own[8] = {depth};
@@ -306,7 +306,7 @@ static void remove_directory(const char *directory)
 		fprintf(stderr, "cannot remove %s\n", directory);
 }
 
-/* The first line in which two runs differ, to standard error. */
+/* Prints the first line in which two runs differ to standard error. */
 static void show_difference(const struct run *a, const struct run *b)
 {
 	size_t at = 0, line = 1, begin = 0;
@@ -379,7 +379,7 @@ static bool run_script(const struct way *way, const char *script, bool timed)
 	return good;
 }
 
-/* Did the stacks do what they are tested for? */
+/* Prints statistics that show whether the tested mechanism of the stacks was used. */
 static void show_statistics(void)
 {
 	weft_stack_stats_t stats;

@@ -3,9 +3,8 @@
  * A host for the real programs: runs scripts in several ways (in main, in coroutines, in threads), each run by itself
  * with its own output, and demands that all runs of a script print the same.
  *
- * A program is host.c and an engine: engine_run does what a script says, writes by run_printf and run_write, and
- * calls run_pause wherever it likes to: inside a coroutine that suspends it, and it is resumed later, perhaps by
- * another thread.
+ * A program is host.c and an engine: engine_run executes a script, writes by run_printf and run_write, and may call
+ * run_pause anywhere: inside a coroutine this suspends the run, and it is resumed later, perhaps by another thread.
  */
 #ifndef TESTS_REAL_HOST_H
 #define TESTS_REAL_HOST_H
@@ -18,11 +17,11 @@ extern "C" {
 
 struct run {
 	const char *script;
-	const char *directory; /* of its own, empty at the start */
+	const char *directory; /* the run's own, empty at the start */
 	int number;
-	int failed; /* it could not run: what it has written says why */
+	int failed; /* the run failed: its output says why */
 	unsigned long pauses;
-	char *text; /* what it has written */
+	char *text; /* its output */
 	size_t length, room;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Lua as an engine of the host. What scripts get beyond Lua's own libraries:
+ * Lua as an engine of the host. Functions for scripts, beyond Lua's own libraries:
  *   print(…)             writes to the run
  *   pause(…)             suspends the run, and returns its arguments
  *   qsort(t, less)       sorts t[1…n] by the C library's qsort, so that `less` is called through foreign frames; its
@@ -8,7 +8,7 @@
  *   through(n, f, …)     calls f(…) with n frames of C in between, each of a different size; n ≤ 1000000
  *   many(a, b, …)        a C function with many arguments on the stack
  *   scratch              a directory of the run's own
- * Also built as C++, where errors are exceptions.
+ * Also built as C++, in which errors are exceptions.
  */
 #include "host.h"
 

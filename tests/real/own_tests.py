@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Programs of the distribution, instrumented, with the tests that they bring along: `main` in a coroutine whose first chunk is small.
+"""Programs of the distribution, instrumented, with their own tests: `main` runs in a coroutine whose first chunk is small.
 
-    own_tests.py fetch                         their sources, as the distribution carries them
+    own_tests.py fetch                         downloads their sources from the distribution
     own_tests.py today COMPILER                the programs whose turn it is
     own_tests.py runs PROGRAM COMPILER         builds one and runs its tests
 
 WEFT_ROTA, the day of the year unless it is set, chooses half of the programs (the other compiler has the other half), the
-instrumentation and the optimization level, so that 24 days have all of them. WEFT_EXHAUSTIVE=1: every program and instrumentation.
+instrumentation and the optimization level, so that 24 days have all of them. WEFT_EXHAUSTIVE=1: every program and
+instrumentation.
 """
 import concurrent.futures
 import datetime
@@ -28,7 +29,7 @@ POLICIES = {"segmented": ("segmented:4K", "heap:4K"), "mmu": ("mmu:4K",), "looka
 LEVELS = ("-O1", "-O2", "-O3", "-Os")
 PACKAGES = {"zstd": "libzstd", "libxml2": "libxml2", "xz": "xz-utils", "re2": "re2", "tcc": "tcc", "sqlite": "sqlite3"}
 PROGRAMS = list(PACKAGES)
-# Nothing of these is installed: the tables from which re2's sources are made, and the language of SQLite's tests.
+# None of these is installed: the tables from which re2's sources are generated, and the language of SQLite's tests.
 UNPACKED = {"re2": ["unicode-data"], "sqlite": ["tcl8.6", "libtcl8.6", "tcl8.6-dev"]}
 NOBODY = 65534
 ROTA = int(os.environ.get("WEFT_ROTA", datetime.date.today().timetuple().tm_yday))
@@ -46,7 +47,7 @@ def run(*command, expect=0, **more):
 # ---- sources ---------------------------------------------------------------------------------------------------------
 
 def source_lists():
-    """The system's lists of packages, asked for sources, with a state of their own."""
+    """The system's package lists, with source packages, and with a state of their own."""
     lists = FETCHED / "apt"
     (lists / "state/partial").mkdir(parents=True, exist_ok=True)
     for file in (pathlib.Path("/etc/apt/sources.list"), *pathlib.Path("/etc/apt/sources.list.d").glob("*")):
@@ -59,7 +60,7 @@ def source_lists():
 
 
 def versions_of(package, environment):
-    """Newest first. A mirror may list a version that it does not have."""
+    """The versions, newest first. A mirror may list a version that it does not have."""
     listed = subprocess.run(["apt-cache", "showsrc", "--only-source", package], env=environment, check=True, timeout=100,
                             capture_output=True, text=True).stdout
     versions = dict.fromkeys(re.findall(r"^Version: (\S+)$", listed, flags=re.M))
@@ -100,7 +101,7 @@ def fetch_package(program, environment):
 
 
 def fetch():
-    """What cannot be fetched is told, and its tests are skipped."""
+    """Reports sources that cannot be fetched; their tests are skipped."""
     missing = [program for program in PACKAGES if not (FETCHED / program).exists()]
     try:
         environment = source_lists() if missing else {}
@@ -122,8 +123,8 @@ def fetch():
 # ---- building and running --------------------------------------------------------------------------------------------
 
 class Build:
-    """A copy of a program's sources, to be compiled by `weft cc`. The programs' makefiles stand no blank in a path, ours may have some: the
-    copy is in a temporary directory, and a script there leads to `weft`."""
+    """A copy of a program's sources, to be compiled by `weft cc`. The programs' makefiles do not support a blank in a path, which
+    the path of this tree may contain: the copy is in a temporary directory, and a script there calls `weft`."""
 
     def __init__(self, program, kind, compiler, level, where):
         self.directory = pathlib.Path(where) / program
@@ -165,7 +166,7 @@ def zstd_sources(build):
 
 
 def zstd(build):
-    """Its fuzzer: unit tests, then random data through every level and strategy."""
+    """zstd's fuzzer: unit tests, then random data through every level and strategy."""
     files, flags = zstd_sources(build)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda f: build.run(*build.cc, *flags, "-c", f, "-o", f"{f.name}.o"), files))
@@ -175,8 +176,8 @@ def zstd(build):
 
 
 def libxml2(build):
-    """Every function of its interface with arguments that are odd, characters, dictionaries, and endless documents. The distribution has
-    taken the documents out, so the rest of its tests have nothing to compare."""
+    """Every function of its interface with unusual arguments, characters, dictionaries, and endless documents. The distribution
+    has removed the documents, so the other tests have nothing to compare."""
     build.configure("--disable-shared", "--without-python", "--without-lzma", "--without-zlib", "--without-http", "--without-ftp")
     proofs = {"testapi": r"[1-9]\d+ tests, 0 errors", "testchar": r"char in document: 1 2 3 4 done", "testdict": r"dictionary tests succeeded",
               "testlimits": r"Total [1-9]\d+ tests, no errors"}
@@ -193,7 +194,7 @@ def xz(build):
 
 
 def re2(build):
-    """Expressions and texts drawn and enumerated, each by all of its engines."""
+    """Random and enumerated expressions and texts, each by all of its engines."""
     folder = build.directory / "re2"
     script = (folder / "unicode.py").read_text()
     (folder / "unicode.py").write_text(re.sub('^_UNICODE_DIR = .*', f'_UNICODE_DIR = "{build.needs}/usr/share/unicode"', script, flags=re.M))
@@ -206,15 +207,15 @@ def re2(build):
 
 
 def tcc(build):
-    """Its suite: programs that it compiles and runs in memory, which calls code that nobody instrumented."""
+    """Its suite: programs that it compiles and runs in memory, which calls uninstrumented code."""
     build.run("./configure", f"--cc={words(build.cc)}", "--extra-cflags= ", f"--extra-ldflags={build.main_in_coroutine()}")
     build.run("make", "tcc", "libtcc1.a")
     return [(["make", "-C", "tests/tests2"], r"Test: 1\d\d_")]
 
 
 def sqlite(build):
-    """Its quick tests, in Tcl, whose interpreter calls back what is instrumented: a sixth of the files. They do not work as root, nor, where
-    the plain program runs them, beside what an earlier run has left."""
+    """Its quick tests, in Tcl, whose interpreter calls back instrumented code: a sixth of the files. They do not work as root,
+    nor beside the files of an earlier run, also with the plain program."""
     tcl = build.needs / "usr"
     libraries = next(tcl.glob("lib/*/libtcl8.6.so")).parent
     build.environment.update(TCL_LIBRARY=str(tcl / "share/tcltk/tcl8.6"), LD_LIBRARY_PATH=str(libraries))
@@ -230,13 +231,13 @@ def sqlite(build):
 
 
 def today(compiler):
-    """Every other one, unless all of them are asked for."""
+    """Every second program, unless all are requested."""
     turn = ROTA + ("clang" in compiler)
     print(";".join(program for i, program in enumerate(PROGRAMS) if "WEFT_EXHAUSTIVE" in os.environ or (i + turn) % 2 == 0))
 
 
 def kinds_of(program, compiler):
-    """tcc leaves a handler of SIGSEGV by longjmp, with the signal blocked; chunks of mmu cannot grow then."""
+    """tcc leaves a handler of SIGSEGV by longjmp, with the signal blocked, so chunks of mmu cannot grow afterwards."""
     kinds = [kind for kind in POLICIES if (program, kind) != ("tcc", "mmu")]
     if "WEFT_EXHAUSTIVE" in os.environ:
         return kinds
@@ -244,7 +245,7 @@ def kinds_of(program, compiler):
 
 
 def what_it_says(output, proof):
-    """That its tests have run, in its words."""
+    """Checks by a pattern of its output that its tests have run."""
     found = re.findall(proof, output)
     if not found:
         print(output[-3000:])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Real programs on stacks of chunks: Lua as C and as C++ (luaxx), SQLite, and a program in C++ of our own with a JSON library. They are
-built as a user would, by `weft cc`, in the current directory, and only if what they are made of has changed. KIND is plain, an
+"""Real programs on stacks of chunks: Lua as C and as C++ (luaxx), SQLite, and our own C++ program with a JSON library. They are
+built as a user would build them, by `weft cc`, in the current directory, and only if their inputs have changed. KIND is plain, an
 instrumentation, or activities.
 
     real.py fetch                                          the sources, as package registries carry them
@@ -32,7 +32,7 @@ FETCHED = pathlib.Path(os.environ.get("WEFT_BUILD_ROOT") or SOURCE / "build") / 
 LUA = FETCHED / "crates/lua-src/lua-5.4.9"
 SQLITE = FETCHED / "crates/libsqlite3-sys/sqlite3"
 JSON = FETCHED / "json"
-# Of what comes out of the packages. cargo checks these against Cargo.lock.
+# Digests of the package contents. cargo checks these packages against Cargo.lock.
 DIGESTS = {LUA: "8761d19ea3a83ae79eaa70ca7cac612cc2dfb7ec30f282ffc57421640f85a360",
            SQLITE: "464a0e4575feec91fa046143b6ae25d6ce376cc8f5df2db7a9b2bc4e7a23281c"}
 WHEEL, WHEEL_DIGEST = "nlohmann_json-3.12.0-py3-none-any.whl", "5f6132720fb25d0d70bf0742f8397b49a540dcc193e7312a914f6aa49f054810"
@@ -107,7 +107,7 @@ def fetch():
             print(f"ok - {what}")
         except (subprocess.SubprocessError, OSError) as error:
             print(f"skip - {what}: cannot be fetched here: {error}")
-    # This makes the library and the tools, once; and what recurses needs room for temporary files.
+    # Builds the library and the tools once; a compiler that recurses needs room for temporary files.
     (WORK / "nothing.c").write_text("int main(void) { return 0; }\n")
     weft_cc("segmented", "gcc", "nothing.c", "-o", "nothing")
 
@@ -120,7 +120,7 @@ def weft_cc(kind, compiler, *words):
 
 
 def described(program):
-    """Its sources, its flags, its language."""
+    """The sources, flags and language of a program."""
     if program in ("lua", "luaxx"):
         language = ["-std=gnu11"] if program == "lua" else ["-x", "c++", "-std=c++17"]
         return [*sorted(LUA.glob("*.c")), HERE / "lua_engine.c"], [*LUA_FLAGS, f"-I{LUA}"], language
@@ -141,7 +141,7 @@ def scripts_of(program):
 
 
 def key_of(words, sources):
-    """What decides whether a program must be made anew: all that goes into it, and the flags."""
+    """A digest of everything that decides whether a program must be built again: all its inputs, and the flags."""
     ours = [path for pattern in ("include/weft/**/*.h", "src/*/*", "tools/as/*", "tools/activities/*", "tools/driver/launch/*", "tests/real/**/*.[ch]*")
             for path in sorted(SOURCE.glob(pattern)) if path.is_file()]
     key = hashlib.sha256(repr(words).encode())
@@ -155,8 +155,8 @@ def compile_one(kind, compiler, level, source, language, flags, *output):
 
 
 def assembly(program, compiler, level):
-    """What the compiler makes of the program. It is the same for each instrumentation, whose work begins with the
-    assembler, and takes most of the time: made once, by who comes first."""
+    """The assembly of the program. It is the same for each instrumentation, because only the assembler differs, and takes most of
+    the time, so the first test that needs it compiles it once."""
     sources, flags, language = described(program)
     name = f"{program}.{pathlib.Path(compiler).name}.{level}"
     folder, key = WORK / f"{name}.assembly", WORK / f"{name}.assembly.key"
@@ -165,7 +165,7 @@ def assembly(program, compiler, level):
     with open(WORK / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (key.exists() and key.read_text() == wanted):
-            key.unlink(missing_ok=True)  # what an interrupted compiler leaves is no assembly
+            key.unlink(missing_ok=True)  # the output of an interrupted compiler is no assembly
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             for source, text in zip(sources, texts):
@@ -175,7 +175,7 @@ def assembly(program, compiler, level):
 
 
 def build(program, kind, compiler, level):
-    """The path of the program."""
+    """Builds the program and returns its path."""
     sources, flags, language = described(program)
     if not all(source.exists() for source in sources) or len(sources) < 4:
         skip(program, "its sources are not here: see the output of real.fetch")
@@ -200,7 +200,7 @@ def build(program, kind, compiler, level):
 
 
 def execute(program, built, way, policy):
-    """Each script, compared with what the plain build printed. What it says of stacks that grew."""
+    """Compares the output of each script with the plain build's. Returns the statistics of stacks that grew."""
     said = ""
     for script in scripts_of(program):
         done = run(built, way, script, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
@@ -226,7 +226,8 @@ def reference(program, compiler):
 
 
 def in_activities(program, compiler, level, periods):
-    """Wholly yielding; against the same build's plain functions, since another compiler's may print other things."""
+    """In yielding mode; compared with the same build's plain functions, because another compiler's may print different
+    results."""
     activities = "activity" if program == "sqlite" else "activities"
     built = build(program, "activities", compiler, level)
     for script in scripts_of(program):
@@ -247,10 +248,10 @@ def runs(program, kind, compiler, level, ways, policies):
                 assert re.search("(grown|linked)=[1-9]", said), "no stack grew"
 
 
-# ---- what it costs ---------------------------------------------------------------------------------------------------
+# ---- cost --------------------------------------------------------------------------------------------------------------
 
 def instructions(built, program, policy):
-    """In a coroutine."""
+    """The number of instructions in a coroutine."""
     script = HERE / ("lua/programs.lua" if program == "lua" else "sql/speed.sql")
     done = run("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", built, "coro", script, timeout=600,
                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=dict(os.environ, WEFT_GUARD="mprotect", WEFT_STACK=policy))
@@ -266,7 +267,7 @@ def count(program, compiler):
 
 
 def cost(program, kind, compiler, most):
-    """valgrind cannot follow the faults of mmu, of which there are few: its probes are counted on another stack."""
+    """valgrind cannot follow the faults of mmu, which are few: its probes are counted on a different stack."""
     policy = "overcommit:64M" if kind == "mmu" else f"{kind}:16K"
     plain = int(count_of(program, compiler).read_text())
     percent = 100 * instructions(build(program, kind, compiler, "-O2"), program, policy) / plain
@@ -277,7 +278,7 @@ def cost(program, kind, compiler, most):
 # ---- canaries --------------------------------------------------------------------------------------------------------
 
 def without_checks(weft_as):
-    """It runs over the end of its 16 KB."""
+    """Without checks it overruns its 16 KB."""
     sources, flags, language = described("lua")
     if len(sources) < 4:
         skip("lua", "its sources are not here: see the output of real.fetch")
@@ -294,21 +295,21 @@ def without_checks(weft_as):
 
 
 def wrong_output():
-    """What is expected of another script."""
+    """Expects the output of a different script."""
     global expected
     expected = lambda program, script: WORK / "expected/cxx.streams"
     execute("cxx", build("cxx", "segmented", "gcc", "-O2"), "coro", "segmented:16K")
 
 
 def different_runs():
-    """A script whose runs differ among themselves."""
+    """A script whose runs print different results."""
     script = WORK / "differs.lua"
     script.write_text('print(io.open(scratch .. "/../1") and 1 or 2, scratch:sub(-1))\n')
     run(build("lua", "plain", "gcc", "-O2"), "interleaved", script, timeout=120)
 
 
 def observed(compiler, level):
-    """A script that prints what it prints beside others only, and all three activities the same: so they take turns."""
+    """A script that prints its output only beside other activities, and the same in all three: so they take turns."""
     global scripts_of
     script = WORK / "observes.lua"
     script.write_text("""io.open(scratch .. "/begun", "w"):close()
@@ -326,7 +327,7 @@ def main():
         (WORK / directory).mkdir(exist_ok=True)
     os.environ.update(TMPDIR=str(WORK / "tmp"), REAL_REPEAT="1")
     hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
-    wanted = 500000 << 10  # plain builds recurse deeply too
+    wanted = 500000 << 10  # because plain builds recurse deeply, too
     resource.setrlimit(resource.RLIMIT_STACK, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
     globals()[sys.argv[1]](*sys.argv[2:])
 

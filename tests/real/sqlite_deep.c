@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Generated SQL: nested or long beyond what anybody writes. */
+/* Generated SQL: much deeper or longer than handwritten SQL. */
 #include "sqlite_engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* head, `open` n times, middle, `close` n times, tail. In both, each # becomes a number: the level. */
+/* head, `open` n times, middle, `close` n times, tail. In `open` and `close`, each # is replaced by the level. */
 static const struct nest {
 	const char *kind, *head, *open, *middle, *close, *tail;
 } nests[] = {
@@ -64,7 +64,7 @@ static void add(struct text *text, const char *template, int level)
 	text->bytes[text->length] = 0;
 }
 
-/* Views on views, and triggers that fire each other: N statements, and one that uses them all. */
+/* Views on views, and triggers that fire each other: N statements, and a statement that uses them all. */
 static void chain(struct session *s, const char *kind, int n)
 {
 	char sql[300];

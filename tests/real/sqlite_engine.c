@@ -9,7 +9,7 @@
  *   .progress N         pause every N instructions of the virtual machine (0: never)
  *   .deny TABLE         let the authorizer refuse that table (-: none)
  * Functions, collations and tables of our own: sqlite_functions.c. Connections use no mutex, so that they may be
- * suspended and go on in another thread.
+ * suspended and continue in another thread.
  */
 #include "sqlite_engine.h"
 
@@ -215,7 +215,8 @@ static char *read_script(const char *path)
 	return text;
 }
 
-/* Statements end with a semicolon as the last character of a line (and complete, for triggers). */
+/* Runs the statements, which end with a semicolon as the last character of a line (and must be complete, for
+ * triggers). */
 static void run_text(struct session *s, char *text)
 {
 	char *begin = text, *line = text, *end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the parts of the SQLite engine share. */
+/* Declarations shared by the parts of the SQLite engine. */
 #ifndef TESTS_REAL_SQLITE_ENGINE_H
 #define TESTS_REAL_SQLITE_ENGINE_H
 
@@ -15,13 +15,13 @@ struct session {
 	char denied[60];
 };
 
-/* Each statement of `sql` in turn; what it yields goes to the run. */
+/* Runs each statement of `sql` in turn, and writes its results to the run. */
 void run_sql(struct session *s, const char *sql);
 
 /* Generate a statement of that kind and size, and run it. */
 void run_deep(struct session *s, const char *kind, int n);
 
-/* Functions, aggregates, collations and modules of our own. Not 0: failed. */
+/* Adds our functions, aggregates, collations and modules. Returns nonzero on failure. */
 int add_functions(struct session *s);
 
 #endif /* TESTS_REAL_SQLITE_ENGINE_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What SQLite calls back:
+ * Functions that SQLite calls back:
  *   pause(x)            suspends the run; x
  *   run(sql)            runs a statement on the same connection; its first value
  *   below(n, sql)       the same, n frames of C further down
  *   fail(x, message)    an error if x is true, else x
  *   squares(x)          aggregate and window function: the sum of squares
- *   joined(x, …)        any number of arguments, of which it makes a text
+ *   joined(x, …)        any number of arguments, joined to a text
  *   BACKWARDS, PAUSING  collations
  *   primes(most)        a table: the primes up to `most`
  */
@@ -83,7 +83,7 @@ static void f_joined(sqlite3_context *context, int count, sqlite3_value **values
 	sqlite3_str *text = sqlite3_str_new(NULL);
 
 	for (int i = 0; i < count; i++) {
-		int type = sqlite3_value_type(values[i]); /* before it is looked at as something else */
+		int type = sqlite3_value_type(values[i]); /* before a conversion changes it */
 		double number = sqlite3_value_double(values[i]);
 
 		sqlite3_str_appendf(text, "%s%q:%5.2f:%d", i ? "," : "", sqlite3_value_text(values[i]), number, type);

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Programs that nobody here wrote (Lua as C and as C++, SQLite, a JSON library; zstd, libxml2, xz, re2, tcc and SQLite with their own tests)
-# and one in C++ of our own, compiled for linked stacks by `weft cc`: in main, in coroutines, in threads, migrating, on first chunks of 16 KB.
-# What they print must be what plain builds print. And how many instructions it costs. Lua and SQLite wholly yielding, in activities.
+# Third-party programs (Lua as C and as C++, SQLite, a JSON library; zstd, libxml2, xz, re2, tcc and SQLite with their
+# own tests) and our own C++ program, compiled for linked stacks by `weft cc`: in main, in coroutines, in threads,
+# migrating, on first chunks of 16 KB. Their output must equal the plain builds' output. The cost in instructions. Lua
+# and SQLite in yielding mode, in activities.
 weft_part(real tools SLOW)
 
 set(real ${weft_tests}/real/real.py)
 set(real_tests)
 
-# real_test(NAME SETS_UP NEEDS AFTER WORD…): SETS_UP and NEEDS are fixtures, AFTER tests that build what this one uses.
+# real_test(NAME SETS_UP NEEDS AFTER WORD…): SETS_UP and NEEDS are fixtures, AFTER the tests that build its programs.
 function(real_test name sets_up needs after)
 	weft_test(${name} COMMAND ${real} ${ARGN} NEEDS ${weft_cc} SECONDS 1000)
 	set_property(
@@ -24,7 +25,7 @@ function(real_test name sets_up needs after)
 endfunction()
 
 real_test(fetch real.sources "" "" fetch)
-# Lua as C++ tells little that re2, and the program of our own, do not.
+# Lua as C++ tests little more than re2 and our own program.
 set(programs lua sqlite cxx)
 if(weft_exhaustive)
 	list(APPEND programs luaxx)
@@ -35,7 +36,7 @@ endforeach()
 
 # combination(PROGRAM KIND COMPILER LEVEL WAYS POLICIES)
 function(combination program kind compiler level ways policies)
-	# The first makes what all instrumentations begin with.
+	# The first test makes the assembly from which all instrumentations begin.
 	get_property(first GLOBAL PROPERTY weft_real_${program}.${level}.${compiler})
 	if(NOT first)
 		set_property(GLOBAL PROPERTY weft_real_${program}.${level}.${compiler} real.${program}.${kind}.${level}.${compiler})
@@ -44,7 +45,7 @@ function(combination program kind compiler level ways policies)
 		-${level} ${ways} ${policies})
 endfunction()
 
-# Every way where that says something new, as it all has to be compiled.
+# Every way only if it tests something new, because each needs a compilation.
 set(some coro,threads)
 foreach(kind segmented mmu lookahead)
 	set(both ${kind}:16K,heap:16K)
@@ -89,7 +90,7 @@ if(WEFT_CLANG)
 	real_test(lua.plain.clang "" real.sources "" reference lua ${weft_clang})
 endif()
 
-# The tests that programs bring along: each day's run takes half of the programs, one instrumentation and one optimization level
+# The programs' own tests: each day's run takes half of the programs, one instrumentation and one optimization level
 # (own_tests.py).
 set(own ${weft_tests}/real/own_tests.py)
 weft_test(own.fetch COMMAND ${own} fetch SECONDS 600)
@@ -107,11 +108,11 @@ set_property(
 	APPEND
 	PROPERTY FIXTURES_REQUIRED real.own)
 
-# Wholly yielding, in activities.
+# In yielding mode, in activities.
 if(weft_activities_versions)
 	list(GET weft_activities_versions 0 newest)
 	real_test(lua.activities "" real.sources "" in_activities lua clang-${newest} -O2 20000)
-	# Activities that do not take turns, or a check that sees no difference, are found.
+	# Activities that do not take turns, or a check that ignores differences, are detected.
 	weft_test(canary.activities COMMAND ${real} observed clang-${newest} -O2 NEEDS ${weft_cc} FAILS SAYS "exit code 0, or it prints something else"
 		  SECONDS 1000)
 	set_tests_properties(real.canary.activities PROPERTIES FIXTURES_REQUIRED real.sources DEPENDS real.lua.activities)
@@ -122,7 +123,7 @@ else()
 	weft_skip(activities "no clang of 19 to 22 with LLVM's headers: apt-get install --no-install-recommends clang-22 llvm-22-dev libclang-22-dev")
 endif()
 
-# At most so many per cent of the plain build's instructions.
+# The maximum percentage of the plain build's instructions.
 if(WEFT_VALGRIND)
 	foreach(pair lua.gcc lua.clang sqlite.gcc)
 		string(REGEX MATCH "^(.*)[.](.*)$" all ${pair})
@@ -143,7 +144,7 @@ else()
 	weft_skip(cost "valgrind is not installed: apt-get install --no-install-recommends valgrind")
 endif()
 
-# A build whose checks look at a word that is 0, output that differs, runs that differ among themselves are found.
+# A build whose checks read a word that is 0, different output, and runs that differ from each other are detected.
 file(GLOB sources CONFIGURE_DEPENDS ${weft_root}/tools/as/*.c)
 weft_program(weft-as gcc BARE SOURCES ${sources} FLAGS -D_GNU_SOURCE -DWEFT_CANARY_checks_look_at_nothing)
 weft_test(canary.checks COMMAND ${real} without_checks @weft-as.gcc NEEDS ${weft_cc} FAILS SAYS "exit code -[0-9]+" SECONDS 400)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Runs somebody's main in a coroutine on the stack that WEFT_STACK says: with 1 KiB there is room for no frame but the
- * first. Linked with --wrap=main: what the C library starts is __wrap_main, and __real_main is the program's.
+ * Runs a program's main in a coroutine on the stack that WEFT_STACK names: with 1 KiB there is room for the first frame
+ * only. Linked with --wrap=main: the C library starts __wrap_main, and __real_main is the program's main.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Random programs whose calls depend on the path: paths.py write DIRECTORY FIRST COUNT prints the names of the files that it writes.
+"""Random programs whose calls depend on the path: paths.py write DIRECTORY FIRST COUNT prints the names of the files that it
+writes.
 
-Pointers to functions are set early, and changed in branches that compilers move to the end or to a cold section, in loops, cases of a
-switch, targets of computed gotos and of `asm goto`, handlers of exceptions. Then they are called: with arguments in registers and on the
-stack, with a variable number of them, in tail position. Each program prints a number that depends on each function called. Every third
-is C++. A line with `dg-options` says how it is to be compiled. Nothing here is undefined, so that any two builds print the same.
+Pointers to functions are set early, and changed in branches that compilers move to the end or to a cold section, in loops, cases
+of a switch, targets of computed gotos and of `asm goto`, handlers of exceptions. Then they are called: with arguments in
+registers and on the stack, with a variable number of them, in tail position. Each program prints a number that depends on each
+function called. Every third is C++. A line with `dg-options` gives its compiler options. The programs have no undefined
+behaviour, so any two builds print the same.
 """
 import pathlib
 import random

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Programs that nobody here wrote, as packages of the distribution carry them: gcc's torture suite, and what csmith makes.
+"""Third-party programs from packages of the distribution: gcc's torture suite, and programs that csmith generates.
 
-    suites.py fetch DIRECTORY               downloads both, installs neither
-    suites.py gcc DIRECTORY COMPILER        runs a part of the torture suite by torture.py, with WEFT_TORTURE=1 all of it
-    suites.py csmith DIRECTORY COMPILER     runs 34 programs of csmith, with WEFT_TORTURE=1 100
-    suites.py paths DIRECTORY COMPILER [WEFT_AS]
-                                            runs 100 programs of paths.py, from WEFT_SEED on (1), by another weft-as if one is given
-    suites.py arguments DIRECTORY ARCHIVE   runs those that pass many arguments, with ARCHIVE for Weft's library
+suites.py fetch DIRECTORY               downloads both, installs neither
+suites.py gcc DIRECTORY COMPILER        runs a part of the torture suite by torture.py, with WEFT_TORTURE=1 all of it
+suites.py csmith DIRECTORY COMPILER     runs 34 programs of csmith, with WEFT_TORTURE=1 100
+suites.py paths DIRECTORY COMPILER [WEFT_AS]
+                                        runs 100 programs of paths.py, from WEFT_SEED on (1), by a given weft-as
+suites.py arguments DIRECTORY ARCHIVE   runs programs that pass many arguments, with ARCHIVE for Weft's library
 """
 import os
 import pathlib
@@ -19,8 +19,8 @@ import sys
 import paths as path_programs
 
 HERE = pathlib.Path(__file__).resolve().parent
-SEEDS = set(range(1, 109)) - {15, 20, 60, 67, 78, 85, 91, 98}  # of csmith 2.3: without those that do not end
-# What may go wrong where stacks are not what compilers think: arguments, arrays, labels, structures, frames.
+SEEDS = set(range(1, 109)) - {15, 20, 60, 67, 78, 85, 91, 98}  # of csmith 2.3, without the seeds whose programs do not end
+# Features that may fail if stacks are not as compilers assume: arguments, arrays, labels, structures, frames.
 TELLING = re.compile(r"alloca|va_arg|va_start|\[n\]|&&[a-z]|nest|return_address|frame_address|apply|setjmp|aligned|struct-")
 
 
@@ -30,7 +30,7 @@ def skip(what, why):
 
 
 def unpacked(where, package):
-    """A package's files; complete, or not there."""
+    """Fetches a package's files: completely, or not at all."""
     target = where / package
     if not target.exists():
         part = where / f"{package}.part"
@@ -43,7 +43,7 @@ def unpacked(where, package):
 
 
 def fetch_gcc(where):
-    """Of 80 megabytes of sources one is kept."""
+    """Keeps one folder of 80 megabytes of sources."""
     suite, part = where / "execute", where / "execute.part"
     if suite.exists():
         return
@@ -73,7 +73,7 @@ def torture(work, compiler, *words):
 
 
 def gcc(where, compiler):
-    """Every 24th program, and of those that are about stacks every fourth."""
+    """Every 24th program, and every fourth of the programs about stacks."""
     every = int(os.environ.get("WEFT_TORTURE", 24))
     programs = sorted((where / "execute").glob("*.c"))
     if not programs:
@@ -92,7 +92,7 @@ def csmith(where, compiler):
     work.mkdir(exist_ok=True)
     seeds = sorted(SEEDS)
     if "WEFT_TORTURE" not in os.environ:
-        seeds = seeds[1::3] if "clang" in compiler else seeds[::3]  # each compiler has its part
+        seeds = seeds[1::3] if "clang" in compiler else seeds[::3]  # each compiler has its share
     programs = [work / f"{seed}.c" for seed in seeds]
     for program in programs:
         subprocess.run([tool, "--seed", program.stem, "--max-funcs", "6", "--max-block-size", "3", "-o", program], check=True,

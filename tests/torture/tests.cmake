@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Programs on stacks of chunks: a part of gcc's torture suite, programs of csmith (suites.py), and random programs whose calls depend on
-# the path (paths.py). Both compilers, each optimization level in turn, all four policies, `main` on a first chunk of 1 KiB: as plain builds, or refused in one
-# line. WEFT_TORTURE=1 ./weft test torture: the whole suite, not every 24th program of it. The whole was last run with clang 16
-# on mmu and lookahead, the suite being gcc 11's: of 1637 programs 1560 agree on each policy, none differs but the known one, two are
-# refused (a goto out of a nested function, __builtin_longjmp), and 74 say nothing, because plain clang does not build or pass them.
+# Programs on stacks of chunks: a part of gcc's torture suite, programs of csmith (suites.py), and random programs whose
+# calls depend on the path (paths.py). Both compilers, each optimization level in turn, all four policies, `main` on a
+# first chunk of 1 KiB: as plain builds, or refused in one line. WEFT_TORTURE=1 ./weft test torture: the whole suite,
+# not every 24th program. The last complete run was with clang 16 on mmu and lookahead, the suite being gcc 11's: of
+# 1637 programs 1560 agree on each policy, only the known program differs, two are refused (a goto out of a nested
+# function, __builtin_longjmp), and 74 do not count, because plain clang does not build or pass them.
 weft_part(torture tools SLOW)
 
 set(suites ${weft_tests}/torture/suites.py)
@@ -18,12 +19,12 @@ foreach(compiler IN LISTS weft_compilers)
 	list(APPEND after torture.gcc-suite.${compiler} torture.csmith.${compiler})
 endforeach()
 
-# A weft-as that believes the first path to a label calls the wrong functions.
+# A weft-as that uses only the first path to a label calls the wrong functions.
 file(GLOB sources CONFIGURE_DEPENDS ${weft_root}/tools/as/*.c)
 weft_program(weft-as gcc BARE SOURCES ${sources} FLAGS -D_GNU_SOURCE -DWEFT_CANARY_first_path_alone)
 weft_test(canary.paths COMMAND ${suites} paths ${fetched} gcc @weft-as.gcc NEEDS ${weft_cc} FAILS SAYS "# path[0-9]+.*exit code 0" SECONDS 600)
 
-# A run time that forgets arguments must not pass programs that pass many.
+# A run time that loses arguments must not pass programs that pass many.
 weft_archive(weft gcc)
 weft_archive(forgetful gcc CANARY arguments_are_not_copied)
 weft_test(arguments COMMAND ${suites} arguments ${fetched} @weft.gcc.a SECONDS 200)

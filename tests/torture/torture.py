@@ -29,7 +29,7 @@ OPTIONS = re.compile(r'dg-(?:additional-)?options\s+{?\s*"([^"]*)"([^\n]*)')
 
 
 def options_of(text):
-    """What a program of gcc's test suite wants to be compiled with on x86-64."""
+    """The compiler options that a program of gcc's test suite requests on x86-64."""
     found = []
     for options, condition in OPTIONS.findall(text):
         if "target" not in condition or re.search(r"target\s*{?\s*x86_64", condition):
@@ -38,7 +38,7 @@ def options_of(text):
 
 
 def run(command, seconds, **more):
-    """Exit code and output; 124 if it takes too long. What it has started ends with it."""
+    """Returns exit code and output; 124 after a time-out. The command's child processes end with it."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           start_new_session=True, **more) as process:
         try:
@@ -91,7 +91,7 @@ class Job:
         plain = self.execute() if code == 0 else (1, b"")
         if plain[0] != 0:
             return
-        # The compiler's assembly is the same for each instrumentation, whose work begins with the assembler.
+        # The compiler's assembly is the same for each instrumentation, because only the assembler differs.
         compiled = self.build([*self.instrument(self.args.kinds[0]), "-S"], [str(self.path)], "program.s")
         for kind in self.args.kinds:
             self.try_kind(kind, plain, compiled)
@@ -117,7 +117,7 @@ class Job:
                                  b"exit code %d: %s" % (outcome[0], outcome[1][-300:])))
 
     def build_against(self, library, kind):
-        """With another archive in place of the library: for a run time that is wrong."""
+        """Links with a different archive instead of the library: for a wrong run time."""
         code, said = self.build([*self.instrument(kind), "-c"], ["program.s"], "program.o")
         if code:
             return code, said

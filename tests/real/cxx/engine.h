@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The C++ program: what its parts share. A script is a part's name. */
+/* The C++ program: declarations shared by its parts. A script is a part's name. */
 #ifndef TESTS_REAL_CXX_ENGINE_H
 #define TESTS_REAL_CXX_ENGINE_H
 

@@ -77,7 +77,7 @@ class tally
 	}
 }
 
-/* One frame with a destructor, some with handlers that rethrow, or throw something else. */
+/* One frame with a destructor, and frames with handlers that rethrow, or throw a different exception. */
 [[gnu::noinline]] int descend(int n, int kind, int *count)
 {
 	tally here(count);
@@ -128,7 +128,7 @@ std::string caught(int n, int kind, int *count)
 	}
 }
 
-/* Exceptions inside of exceptions. */
+/* Nested exceptions. */
 [[gnu::noinline]] void wrap(int n)
 {
 	try {
@@ -178,7 +178,7 @@ int during_unwinding(int depth)
 	return count;
 }
 
-/* Through qsort, which is not ours, and std::sort, which is. */
+/* Through qsort, which is not instrumented, and std::sort, which is. */
 int compare_or_throw(const void *a, const void *b)
 {
 	int x = *static_cast<const int *>(a), y = *static_cast<const int *>(b);
@@ -211,7 +211,7 @@ std::string sorted(bool by_c, bool unlucky)
 	return std::to_string(numbers[0]) + "…" + std::to_string(numbers[499]);
 }
 
-/* Pauses with an exception in flight further up, and one kept for later. */
+/* Pauses with an exception in flight in an outer frame, and an exception kept for later. */
 void across_pauses(struct run *run, std::ostream &out)
 {
 	std::exception_ptr kept;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A JSON library of 25 000 lines of templates, as others wrote it. */
+/* An unmodified third-party JSON library of 25 000 lines of templates. */
 #include "engine.h"
 
 #include <nlohmann/json.hpp>
@@ -25,7 +25,7 @@ json sample(int n)
 	return j;
 }
 
-/* Every prefix is an error, with its place. */
+/* Every prefix is an error, and the error has its position. */
 void errors(struct run *run, std::ostream &out)
 {
 	const std::string text = sample(3).dump();
