@@ -494,7 +494,7 @@ def _print_experiment(entry, out=sys.stdout):
 
 def main(argv):
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` keeps what was measured, too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` keeps the measurements, too
     source = Path(os.environ.get("WEFT_SOURCE") or HERE.parent).resolve()
     try:
         options = arguments(argv)

@@ -11,7 +11,7 @@ class Busy(Exception):
 
 
 class Journal:
-    """Opens an existing journal, or begins a new one. `records` holds its records, including those that this process appends."""
+    """Opens an existing journal, or begins a new journal. `records` also holds the records that this process appends."""
 
     def __init__(self, path):
         path.parent.mkdir(parents=True, exist_ok=True)

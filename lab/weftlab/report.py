@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Self-contained pages: one with all figures, plots, tables and the raw data for download; one for choosing a policy."""
+"""Self-contained pages: one with all figures, plots, tables and the raw data for download; and a page for choosing a policy."""
 import base64
 import json
 import multiprocessing

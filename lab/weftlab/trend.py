@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 FEWEST = 10  # with fewer points no interval is trusted
 GRID = [0.0, *(10 ** (i / 3) for i in range(-12, 7))]  # of q
-CONTRADICTED = 0.82  # of the logarithm of the likelihood: half of what a chi-squared with one degree of freedom exceeds in 20 %
+CONTRADICTED = 0.82  # of the log-likelihood: half of the value that a chi-squared with one degree of freedom exceeds in 20 %
 
 
 @dataclass

@@ -3,8 +3,8 @@
 """Checks the text that weft-as writes, refuses and passes on: written.py WHAT BIN WORD……
 
 BIN has weft-as, and `as` in directories named after its policies. WHAT and its words:
-    structure COMPILER    how look-ahead places checks          markers COMPILER      before which functions a marker stands
-    passing               what is passed on to an assembler     refused COMPILER      what refused/*.c must be refused for
+    structure COMPILER    how look-ahead places checks          markers COMPILER      which functions have a marker before them
+    passing               input that is passed on to an assembler     refused COMPILER      the reasons why refused/*.c are refused
     own OBJECT…           our functions that known.def says to be small; their .su files stand beside them
 """
 import os

@@ -20,7 +20,7 @@ int get_errno(void)
 }
 
 #ifndef __cplusplus
-/* One is not declared, one is declared with other types. */
+/* toupper is not declared here, and read is declared with different types. */
 MAKE_SYSCALL_WRAPPER(int, toupper, int);
 MAKE_SYSCALL_WRAPPER(long, read, int, const char *, unsigned long);
 #endif

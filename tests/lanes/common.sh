@@ -29,14 +29,14 @@ ok()
 	printf 'ok - %s\n' "$1"
 }
 
-# not_ok WHAT WHY
+# not_ok NAME REASON
 not_ok()
 {
 	printf 'not ok - %s: %s\n' "$1" "$2"
 	lane_failures=$((lane_failures + 1))
 }
 
-# skip WHAT WHY
+# skip NAME REASON
 skip()
 {
 	printf 'skip - %s: %s\n' "$1" "$2"
@@ -52,7 +52,7 @@ needs()
 	done
 }
 
-# check WHAT COMMAND…: ok if the command succeeds. Its output is a detail.
+# check NAME COMMAND…: ok if the command succeeds. Its output is a detail.
 check()
 {
 	local what=$1 status
@@ -71,7 +71,7 @@ check()
 	return "$status"
 }
 
-# check_fails WHAT COMMAND…: a canary; ok if the command fails, skipped as `check` does.
+# check_fails NAME COMMAND…: a canary; ok if the command fails, skipped as `check` does.
 check_fails()
 {
 	local what=$1 status

@@ -5,13 +5,14 @@
  * yielding to and leaving an ancestor, symmetric switches, resetting and deleting.
  *
  * A configuration is a chain of (continuation, set) pairs, outermost first: each continuation was resumed by the code
- * of the one before it (the first one by code outside of any), which handles the set. The last one executes. newcont a
- * suspended continuation: just itself resume k V L   appends what k holds to the chain; its first pair gets the set L
- *   perform l V    splits the chain at the last pair with l in its set; what is cut off is held by that pair's
- *                  continuation, and the code before it gets l<V, k>
+ * of the continuation before it (the first by code outside of any), which handles the set. The last pair executes.
+ *   newcont        makes a suspended continuation, which holds only itself
+ *   resume k V L   appends the pairs that k holds to the chain; the first of these pairs gets the set L
+ *   perform l V    splits the chain at the last pair with l in its set; that pair's continuation holds the pairs that
+ *                  are cut off, and the code before it gets l<V, k>
  *   return V       cuts the last pair off, whose continuation is finished; the code before it gets ret V
- *   throw l V      as perform, but what is cut off is finished
- * Each continuation also has a stack of frame numbers, so that a test can tell whether control is where it should be.
+ *   throw l V      like perform, but the pairs that are cut off are finished
+ * Each continuation also has a stack of frame numbers, so that a test can tell whether control is in the right frame.
  */
 #ifndef WEFT_TESTS_MACHINE_H
 #define WEFT_TESTS_MACHINE_H
@@ -72,7 +73,7 @@ void machine_resume(struct machine *m, int k, uint64_t value, uint32_t set);
 void machine_switch(struct machine *m, int k, uint64_t value);
 /* Place in the chain of the pair that handles an effect, or NO_HANDLER. */
 int machine_handler(const struct machine *m, int effect);
-/* Suspend the pair at this place and those after it. `pending`: as in struct continuation. */
+/* Suspends the pair at this place and the pairs after it. `pending`: as in struct continuation. */
 void machine_split(struct machine *m, int place, int effect, uint64_t payload, int pending);
 /* Finishes these pairs instead. */
 void machine_leave(struct machine *m, int place, int effect, uint64_t payload);

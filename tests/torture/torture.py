@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Runs programs that each check themselves, or print something, on stacks of chunks: what a plain build ends with and
-prints, an instrumented one must, its main in a coroutine whose first chunk has room for one frame.
+"""Runs programs that each check themselves, or print something, on stacks of chunks: an instrumented build must
+print the same output and end with the same code as a plain build, with its main in a coroutine whose first chunk has room for one frame.
 
     torture.py [options] PROGRAM.c…
 
-A program that plain does not build, or fails, says nothing and is not counted. One that weft-as refuses is counted apart: the
-refusal must be one of those that are documented. `--known FILE` lists programs that may differ, a line each: name: reason.
-Prints a summary per compiler and policy; ends with 1 if a program differs.
+A program whose plain build fails, or ends with an error, is not counted. A program that weft-as refuses is counted separately, and the
+refusal must be documented. `--known FILE` lists programs that may differ, in lines of the form `name: reason`.
+Prints a summary for each compiler and policy; ends with 1 if a program differs.
 """
 import argparse
 import collections
