@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Checks the text that weft-as writes, refuses and passes on: written.py WHAT BIN WORD……
+"""Checks the text that weft-as writes, refuses and passes on: written.py WHAT BIN WORD…
 
 BIN has weft-as, and `as` in directories named after its policies. WHAT and its words:
     structure COMPILER    how look-ahead places checks          markers COMPILER      which functions have a marker before them

@@ -94,8 +94,8 @@ struct thread {
 	void *worker;
 	struct weft__here here;
 	struct clock now;			/* steps that happened before */
-	struct clock seen;			/* what must be visible: now, and what fences make so */
-	uint32_t fence;				/* stores that must be visible: `now`, and those that fences add */
+	struct clock seen;			/* stores that must be visible: `now` and those of fences */
+	uint32_t fence;				/* sequentially consistent steps up to this one are visible */
 	struct clock pending_now, pending_seen; /* from relaxed loads, for a later acquire fence */
 	uint32_t pending_fence;
 	struct clock fenced_now, fenced_seen; /* at the last release fence */

@@ -39,8 +39,8 @@ struct scenario {
 	void (*thread[ORDERS_THREADS - 1])(void); /* up to the first NULL */
 	void (*end)(void);			  /* when all have ended */
 	void (*all_wait)(void);			  /* whenever all threads wait, before time passes */
-	unsigned preemptions;			  /* maximum number of loads of an older value; 0: any number */
-	unsigned stale;				  /* most loads that return what is not the newest; 0: any number */
+	unsigned preemptions;			  /* maximum number in an order that is tried; 0: any number */
+	unsigned stale;				  /* maximum number of loads of an older value; 0: any number */
 	bool random;				  /* orders are drawn at random, because there are too many */
 	bool time_runs;				  /* a wait with a deadline may end at any time, as if late */
 	bool no_crowd;				  /* a thread may be alone at first: see sched/single_thread.h */
