@@ -51,8 +51,7 @@ static int64_t itersum(int64_t n)
 	return from_a + from_b;
 }
 
-/* ---- C2: a tree in memory, in which both children of a node are the same subtree
- * ---------------------------------- */
+/* ---- C2: a tree in memory, in which both children of a node are the same subtree --------------------------------- */
 
 struct node {
 	int64_t value;
@@ -96,8 +95,7 @@ static int64_t treesum(int64_t depth)
 	return sum;
 }
 
-/* ---- C3: a driver asks the filters in turn
- * ------------------------------------------------------------------------ */
+/* ---- C3: a driver asks the filters in turn ----------------------------------------------------------------------- */
 
 static void *filter(void *prime)
 {

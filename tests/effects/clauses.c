@@ -592,8 +592,7 @@ void *on_general(void *state, weft_resumption_t *k, int op, uint64_t token)
 	return is_multi(t, op) ? decide_many(w, t, op, k) : decide(w, t, op, k);
 }
 
-/* ---- running bodies, and continuing kept resumptions
- * -------------------------------------------------------------- */
+/* ---- running bodies, and continuing kept resumptions ------------------------------------------------------------- */
 
 void run(struct world *w)
 {

@@ -74,8 +74,7 @@ static weft_coro_t *made(long pages)
 	return k;
 }
 
-/* ---- accesses to closed memory
- * ------------------------------------------------------------------------------------ */
+/* ---- accesses to closed memory ----------------------------------------------------------------------------------- */
 
 static bool is_missing(void)
 {

@@ -1071,8 +1071,7 @@ static void nested_fault(void)
 	REQUIRE(weft_returned(resume(nested_target)));
 }
 
-/* ---- faults that do not concern Weft
- * ------------------------------------------------------------------------------ */
+/* ---- faults that do not concern Weft ----------------------------------------------------------------------------- */
 
 static void attach(void)
 {
@@ -1258,8 +1257,7 @@ static void bus_with_handler(void)
 	REQUIRE(handled == 1 && seen_address == at);
 }
 
-/* ---- the program's alternate stacks
- * ------------------------------------------------------------------------------- */
+/* ---- the program's alternate stacks ------------------------------------------------------------------------------ */
 
 static char theirs[256 * KB];
 

@@ -154,8 +154,7 @@ static void opening_and_two_forks(void)
 	in_child_of_fork(forks_again);
 }
 
-/* ---- the handler is being restored
- * -------------------------------------------------------------------------------- */
+/* ---- the handler is being restored ------------------------------------------------------------------------------- */
 
 static void of_the_program(int number)
 {
@@ -195,8 +194,7 @@ static void putting_back(void)
 	in_child_of_fork(grows_twice);
 }
 
-/* ---- thread-local memory
- * ------------------------------------------------------------------------------------------- */
+/* ---- thread-local memory ----------------------------------------------------------------------------------------- */
 
 static void *returns(void *argument)
 {

@@ -201,8 +201,7 @@ static void arrive_with(uint64_t frame, uint64_t value)
 	SAME("a value", value, m.event.value);
 }
 
-/* ---- operations: each returns after control has returned, or does nothing if the machine does not allow it
- * --------- */
+/* ---- operations: each returns after control has returned, or does nothing if the machine does not allow it ------- */
 
 static bool is_usable(int k, enum state state)
 {

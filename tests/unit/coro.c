@@ -612,8 +612,7 @@ static void leaving_while_being_deleted(void **state)
 	assert_int_equal(live(), start);
 }
 
-/* ---- symmetric switches
- * ------------------------------------------------------------------------------------------- */
+/* ---- symmetric switches ------------------------------------------------------------------------------------------ */
 
 static weft_coro_t *ping_k, *pong_k;
 

@@ -546,8 +546,7 @@ CASE(keep_null, "weft: a resumption is NULL: " NO_RESUMPTION)
 	(void)weft_keep(NULL);
 }
 
-/* ---- throwing into a suspended coroutine
- * -------------------------------------------------------------------------- */
+/* ---- throwing into a suspended coroutine ------------------------------------------------------------------------- */
 
 static void throw_into(weft_coro_t *k)
 {
