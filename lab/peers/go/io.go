@@ -135,7 +135,7 @@ func late(n int64) answer {
 	return server(n)
 }
 
-// blockAt is where the i-th read is: as io_block of impl/io_server.h.
+// blockAt is the block of the i-th read, like io_block of impl/io_server.h.
 func blockAt(i, blocks int64) int64 { return int64(uint64(i)*2654435761>>7) % blocks }
 
 func makeFile(blocks int64) *os.File {

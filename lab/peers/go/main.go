@@ -327,7 +327,7 @@ func c10m(n, live int64) answer {
 	return answer{ops: n, result: sum / 2}
 }
 
-// ---- tasks, by so many threads ----------------------------------------------------------------------------------
+// ---- tasks, on `workers` threads ----------------------------------------------------------------------------------
 
 func workers() { runtime.GOMAXPROCS(int(number("workers", 1))) }
 
@@ -348,7 +348,7 @@ func spawnJoin(n int64) answer {
 	return answer{ops: n, result: done}
 }
 
-// Each waits for the one before it.
+// Each goroutine waits for the goroutine before it.
 func spawnChain(n int64) answer {
 	workers()
 	ended := int64(0)
@@ -370,7 +370,7 @@ func spawnChain(n int64) answer {
 	return answer{ops: n, result: ended}
 }
 
-// Each waits for the one before it, and then spawns the next.
+// Each goroutine waits for the goroutine before it, and then spawns the next.
 func spawn(n int64) answer {
 	workers()
 	ended, end := int64(0), make(chan struct{})
@@ -640,7 +640,7 @@ func chain(n int64) answer {
 
 const naps = 16
 
-// drawn is a share of `longest`, evenly spread, the same in each program: Knuth's multiplier.
+// drawn is a pseudo-random share of `longest`, evenly distributed, the same in each program: Knuth's multiplier.
 func drawn(number uint32, longest time.Duration) time.Duration {
 	return time.Duration(uint64(number*2654435761) * uint64(longest) >> 32)
 }
@@ -719,7 +719,7 @@ func timersCancel(n int64) answer {
 	return answer{ops: 2 * n, result: sum}
 }
 
-// ---- a task that computes for long, and tasks that do nothing ----------------------------------------------------
+// ---- a task with a long computation, and idle tasks ----------------------------------------------------------------
 
 const (
 	latest    = 1000000
@@ -727,7 +727,7 @@ const (
 	middleNap = 10 * time.Millisecond
 )
 
-// quantile is the time in µs that all but one in a thousand naps kept to.
+// quantile is the lateness in µs that all naps except one in a thousand keep to.
 func quantile(times []uint32) int {
 	all, seen := uint64(0), uint64(0)
 	for _, t := range times {
@@ -771,7 +771,7 @@ func longTask(n int64) answer {
 	return answer{ops: n, result: n, more: fmt.Sprintf(", \"late\": %.6f", float64(quantile(times))*1e-6)}
 }
 
-// usage is CPU time in ns and switches of the process, but for the calling thread.
+// usage is CPU time in ns and switches of the process, without the calling thread.
 func usage() (int64, int64) {
 	const thread = 1
 	var all, own syscall.Rusage
@@ -781,7 +781,7 @@ func usage() (int64, int64) {
 	return cpu, all.Nvcsw + all.Nivcsw - own.Nvcsw - own.Nivcsw
 }
 
-// pause holds the thread in a call of the system: no timer of the runtime is armed.
+// pause blocks the thread in a system call, so that no timer of the runtime is armed.
 func pause(ms int64) {
 	t := syscall.NsecToTimespec(ms * 1e6)
 	syscall.Nanosleep(&t, nil)
@@ -826,14 +826,14 @@ func proc(file, field string) int64 {
 	return 0
 }
 
-// resident memory, roughly
+// resident memory, approximately
 func spent() int64 {
 	text, _ := os.ReadFile("/proc/self/statm")
 	pages, _ := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
 	return pages * 4096
 }
 
-// Goroutines that wait: n of them, or as many as take mb MiB.
+// Creates goroutines that wait: n of them, or as many as use mb MiB.
 func memory(n int64) answer {
 	budget := number("mb", 0) << 20
 	wait, started := make(chan struct{}), make(chan struct{})

@@ -15,7 +15,7 @@ impl HttpService for Hello {
     }
 }
 
-/// may_minihttp binds its listener itself, and does not say where.
+/// may_minihttp binds its listener itself, and does not report the address.
 fn free_address() -> std::net::SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address")

@@ -90,7 +90,7 @@ pub fn raise_limit() {
     }
 }
 
-/// The program ends with the load generator, which prints the figures, and knows the server as its parent.
+/// The program ends with the load generator, which prints the figures. The server is its parent.
 pub fn start_load(port: u16) {
     let mut load = Command::new(parameter("helper").expect("helper=PATH"))
         .args(std::env::args().skip(1))
@@ -105,7 +105,7 @@ pub fn open_door() -> TcpListener {
     raise_limit();
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
-    // As many as the others ask for: with tokio's own 1024 some of a thousand clients wait a second to try again.
+    // The same backlog as the other contenders: with tokio's 1024, some of a thousand clients wait a second before they retry.
     let door = socket.listen(libc::SOMAXCONN as u32).expect("a listener");
     start_load(door.local_addr().expect("an address").port());
     door
@@ -153,12 +153,12 @@ fn make_file(blocks: i64) -> std::fs::File {
     file
 }
 
-/// Where the i-th read is: as io_block of impl/io_server.h.
+/// The block of the i-th read, like io_block of impl/io_server.h.
 fn block_at(i: i64, blocks: i64) -> i64 {
     ((i as u64).wrapping_mul(2654435761) >> 7) as i64 % blocks
 }
 
-/// tokio reads files by threads of their own: `spawn_blocking` is what tokio::fs does, without its buffer.
+/// tokio reads files on separate threads: `spawn_blocking` works like tokio::fs, without its buffer.
 async fn read_file(p: Params) -> Answer {
     let (n, blocks, share) = (p.n, number("blocks", 16), number("share", 1));
     let file = Arc::new(make_file(blocks));
@@ -196,7 +196,7 @@ fn number(name: &str, otherwise: i64) -> i64 {
 
 // ---- cancellation ----------------------------------------------------------------------------------------------
 
-/// A read that waits is dropped.
+/// Drops a read that waits.
 async fn cancel(n: i64) -> Answer {
     let (_to, mut from) = pipe::pipe().expect("a pipe");
     let (stop, cancelled) = (Arc::new(Notify::new()), Arc::new(AtomicI64::new(0)));

@@ -55,7 +55,7 @@ impl Clock {
     }
 }
 
-/// A share of `longest`, evenly spread, the same in each program: Knuth's multiplier.
+/// A pseudo-random share of `longest`, evenly distributed, the same in each program: Knuth's multiplier.
 pub fn drawn(number: u32, longest: Duration) -> Duration {
     let spread = number.wrapping_mul(2654435761) as u64;
     Duration::from_nanos((spread as u128 * longest.as_nanos() >> 32) as u64)
@@ -84,7 +84,7 @@ impl Lateness {
         self.0[late.min(LATEST)].fetch_add(1, Relaxed);
     }
 
-    /// The time that all but one in a thousand naps kept to.
+    /// The lateness that all naps except one in a thousand keep to.
     pub fn quantile(&self) -> String {
         let all: u64 = self.0.iter().map(|t| t.load(Relaxed) as u64).sum();
         let mut seen = 0;
@@ -97,7 +97,7 @@ impl Lateness {
     }
 }
 
-/// CPU seconds and switches of the process, but for the calling thread.
+/// CPU seconds and switches of the process, without the calling thread.
 fn usage() -> (f64, i64) {
     let switches = |who| unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -108,7 +108,7 @@ fn usage() -> (f64, i64) {
     (cpu, switches(libc::RUSAGE_SELF) - switches(libc::RUSAGE_THREAD))
 }
 
-/// What the process does while the calling thread sleeps, per second.
+/// The activity of the process per second while the calling thread sleeps.
 pub fn watch(ms: u64) -> String {
     std::thread::sleep(Duration::from_millis(100));
     let before = usage();
@@ -166,6 +166,6 @@ fn main() {
         "{{\"cpu\": {:.9}, \"wall\": {:.9}, \"ops\": {}, \"result\": \"{}\"{}}}",
         answer.cpu, answer.wall, answer.ops, answer.result, answer.more
     );
-    // What is still asleep need not be woken for the end.
+    // At the end, sleepers need not be woken.
     std::process::exit(0);
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-// Closures that are spawned here keep to their stacks: a few calls deep.
+// Closures that are spawned here fit into their stacks: a few calls deep.
 
 pub fn run(case: &str, p: Params) -> Option<Answer> {
     may::config().set_workers(p.workers);

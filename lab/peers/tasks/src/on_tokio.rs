@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! tokio: the runtime of many threads, with one worker too, because that is what programs take and what Weft's runtime is
-//! set against. The main task is spawned: what block_on runs is no worker's. tokio has no channel without room: channels
-//! here have one place.
+//! tokio: the multi-threaded runtime, also for one worker, because programs use it and Weft's runtime is compared with it.
+//! The main task is spawned, because block_on does not run its future on a worker. tokio has no channel without room, so
+//! channels here have one place.
 
 use crate::{bytes, bytes_each, compute, drawn, nap, watch, Answer, Clock, Lateness, Params, HOUR, NAPPERS, NAPS, RING};
 use std::future::Future;
@@ -37,7 +37,7 @@ pub fn run(case: &str, p: Params) -> Option<Answer> {
         _ => return None,
     };
     let answer = runtime.block_on(task).expect("an answer");
-    // Sleepers need not be woken for the end.
+    // At the end, sleepers need not be woken.
     std::mem::forget(runtime);
     Some(answer)
 }
@@ -183,7 +183,7 @@ async fn ring(n: i64) -> Answer {
 async fn fan(n: i64) -> Answer {
     let (to, incoming) = mpsc::channel::<i64>(1);
     let (back, mut results) = mpsc::channel::<i64>(1);
-    // A receiver has one owner here; a mutex is how tasks share one.
+    // A receiver has one owner in tokio, so tasks share it by a mutex.
     let incoming = Arc::new(Mutex::new(incoming));
     let clock = Clock::start();
     for _ in 0..100 {
@@ -221,7 +221,7 @@ async fn chain(n: i64) -> Answer {
         });
     }
     here.wait().await;
-    // So that all wait for their own.
+    // So that each task waits for its own event.
     yield_now().await;
     sleep(Duration::from_millis(10)).await;
     let clock = Clock::start();
@@ -287,7 +287,7 @@ async fn timers_cancel(n: i64, sleepers: i64) -> Answer {
     clock.stop(2 * n, sum)
 }
 
-/// tokio's timers tick in milliseconds, and are never early: they are late by one on average.
+/// tokio's timers tick in milliseconds, and are never early: they are late by a millisecond on average.
 async fn long_task(n: i64) -> Answer {
     let shared = Arc::new((Lateness::new(), AtomicBool::new(false)));
     let naps = |k: u32, shared: Arc<(Lateness, AtomicBool)>| {
