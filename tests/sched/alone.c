@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A runtime of one worker is alone until a thread comes (src/sched/single_thread.h): two tasks send to each other, and
- * at some moment a thread of the program's sends, too. Each round is a process of its own, because the end of it lasts.
+ * A runtime of one worker uses no atomic instructions until another thread uses its objects
+ * (src/sched/single_thread.h). Two tasks send items to each other, and at some moment a thread of the program sends,
+ * too. Each round is a process of its own, because this change cannot be undone.
  */
 #define _GNU_SOURCE
 #include "check.h"
@@ -14,7 +15,7 @@ enum { ITEMS = 5000, FOREIGN = 1000 };
 static weft_chan_t *chan;
 static weft_sem_t done;
 static bool crowd_seen;
-static unsigned patience; /* how many items the tasks exchange before the thread begins */
+static unsigned patience; /* the number of items that the tasks exchange before the thread begins */
 
 static bool is_crowd(void)
 {
@@ -110,7 +111,7 @@ static void run(unsigned workers, weft_fn_t *fn)
 	CHECK(weft_rt_run(&config, fn, NULL, NULL) == 0);
 }
 
-/* Two runtimes at a time, which share a channel. */
+/* Two runtimes at the same time share a channel. */
 static void *in_thread(void *unused)
 {
 	weft_rt_config_t config = {.workers = 1};
@@ -131,7 +132,7 @@ static void two_runtimes(void)
 	CHECK((intptr_t)sum == ITEMS && is_crowd());
 }
 
-/* The child of a task has its thread alone; the parent's runtime is not its own. */
+/* The child process has one thread. The parent's runtime does not belong to the child. */
 static void *forks(void *unused)
 {
 	int status;

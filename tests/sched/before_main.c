@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Tasks, locks and I/O in a constructor, which runs before main, and those of the library before it. */
+/* Tasks, locks and I/O in a constructor, which runs before main. The library's own constructors run earlier. */
 #include "check.h"
 
 #include <weft/io.h>
@@ -29,7 +29,7 @@ __attribute__((constructor)) static void before_main(void)
 	weft_scope_open(&scope, WEFT_NEVER);
 	CHECK(weft_scope_spawn(&scope, reads_and_writes, NULL) == -EPERM);
 	CHECK(weft_scope_wait(&scope) == 0);
-	CHECK(reads_and_writes(&mutex) == &mutex); /* by the thread */
+	CHECK(reads_and_writes(&mutex) == &mutex); /* called by the thread */
 	ran = false;
 	CHECK(weft_rt_run(NULL, reads_and_writes, &mutex, &result) == 0 && result == &mutex && ran);
 	CHECK(weft_simulate(1, NULL, reads_and_writes, &mutex, &result) == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Programs with a mistake, for the simulator: PROGRAM NAME SEEDS. Each must be found, and its shrunk schedule must fail
- * again. And the same programs without it, of which no seed may fail: PROGRAM NAME SEEDS right.
+ * Programs with a mistake, for the simulator: PROGRAM NAME SEEDS. The simulator must find each mistake, and the shrunk
+ * schedule must fail again. With `right`, the programs are correct, and no seed may fail: PROGRAM NAME SEEDS right.
  */
 #include "check.h"
 
@@ -148,7 +148,7 @@ static struct node *take(void)
 			return NULL;
 		next = first->next;
 		if (!right)
-			weft_task_yield(); /* another task takes two, and gives the first back */
+			weft_task_yield(); /* another task takes two nodes, and returns the first */
 	} while (head != first);
 	head = next;
 	assert(first->free);
@@ -209,7 +209,7 @@ static void *livelock(void *unused)
 	return unused;
 }
 
-/* ---- a task that nobody waits for, and nobody wakes: it is told only if it has come already ---------------------- */
+/* ---- a task that no task joins or wakes: the event reaches it only if it already listens ------------------------- */
 
 static weft_event_t told;
 static bool listens;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A catalogue of mistakes in concurrent programs, for the simulator. Each entry is a function with the mistake, which
- * some order of its tasks brings to light, and the same function without it, where `right` is set.
+ * A catalogue of mistakes in concurrent programs, for the simulator. Each entry is a function with a mistake, which
+ * some orders of its tasks reveal. If `right` is set, the function is correct.
  *
  *   PROGRAM find SEEDS BASES [NAME]   how many seeds find each mistake, from each of BASES first seeds on: a table, and
  *                                     a failure if an entry takes more than SEEDS, or the median more than 30
- *   PROGRAM right SEEDS [NAME]        no seed fails where the mistake is not made
+ *   PROGRAM right SEEDS [NAME]        no seed fails if the functions are correct
  */
 #include "check.h"
 
@@ -16,12 +16,13 @@
 
 static bool right;
 
-/* A word that tasks share. Each access is one operation, in which tasks may be switched, as an atomic access is. */
+/* A word that tasks share. Like an atomic access, each access is one operation, at which the simulator may
+ * switch tasks. */
 struct cell {
 	long value;
 };
 
-/* The cheapest operation of a task. */
+/* The cheapest operation of a task, at which the simulator may switch. */
 static void operation(void)
 {
 	(void)weft_task_is_cancelled();
@@ -39,7 +40,7 @@ static void put(struct cell *c, long value)
 	c->value = value;
 }
 
-/* Returns the value before. */
+/* Returns the previous value. */
 static long add(struct cell *c, long more)
 {
 	operation();
@@ -82,7 +83,7 @@ static void start(weft_scope_t *scope, weft_fn_t *fn, void *arg)
 	CHECK(weft_scope_spawn(scope, fn, arg) == 0);
 }
 
-/* Runs tasks, each with its number, and waits for them. */
+/* Runs `tasks` tasks, passes each its number, and waits for them. */
 static void together(weft_fn_t *fn, long tasks)
 {
 	weft_scope_t scope;
@@ -185,7 +186,8 @@ static void *writes_halves(void *unused)
 	return unused;
 }
 
-/* A sequence lock: even while nobody writes. */
+/* A sequence lock. The reader must check the sequence number even if it was even, which says that no writer
+ * is active. */
 static void *reads_halves(void *unused)
 {
 	long before, a, b;
@@ -214,7 +216,7 @@ static long pop(void)
 		if (!first)
 			return 0;
 		next = s.nodes[first % 10].next ? s.nodes[first % 10].next - s.nodes : 0;
-		/* A right head has a version beside the node's number. */
+		/* A correct head holds a version beside the node's number. */
 		if (right && next)
 			next += first / 10 * 10 + 10;
 	} while (!swap(&s.a, first, next));
@@ -274,7 +276,7 @@ static void *takes_reference(void *unused)
 static void *drops_reference(void *unused)
 {
 	if (add(&s.a, -1) == 1)
-		s.flag = true; /* freed */
+		s.flag = true; /* the object is freed */
 	return unused;
 }
 
@@ -284,7 +286,7 @@ static void reference_from_zero(void)
 	both(drops_reference, takes_reference);
 }
 
-/* Each task sees that the other is not inside, and says that it is. */
+/* Each task checks that the other task is not inside, and announces that it is inside. */
 static void *enters(void *i)
 {
 	struct cell *mine = &s.cells[(long)i], *other = &s.cells[1 - (long)i];
@@ -313,7 +315,7 @@ static void flags_for_a_lock(void)
 static void *closes_descriptor(void *unused)
 {
 	if (right ? swap(&s.a, 1, 0) : get(&s.a) == 1) {
-		add(&s.b, 1); /* closes the descriptor: the next open gets its number */
+		add(&s.b, 1); /* closes the descriptor: the next open gets the same number */
 		put(&s.a, 0);
 	}
 	return unused;
@@ -372,7 +374,7 @@ static void double_checked(void)
 	together(uses_once, 3);
 }
 
-/* A child that its parent starts before its argument is complete. */
+/* A parent starts a child before the child's argument is complete. */
 static void *uses_argument(void *unused)
 {
 	assert(s.number == 42);
@@ -391,7 +393,7 @@ static void started_before_init(void)
 	CHECK(weft_scope_wait(&scope) == 0);
 }
 
-/* The first that needs a key loads it, and others wait for it. */
+/* The first task that needs a key loads it, and the other tasks wait for it. */
 static void *gets_key(void *unused)
 {
 	if (right) {
@@ -422,7 +424,7 @@ static void *waits_for_flag(void *unused)
 
 	weft_mutex_lock(&s.mutex);
 	ready = s.flag;
-	if (!right) { /* looks, and waits in a second section */
+	if (!right) { /* checks the flag, and waits in a second critical section */
 		weft_mutex_unlock(&s.mutex);
 		weft_mutex_lock(&s.mutex);
 		if (!ready)
@@ -481,7 +483,7 @@ static void if_for_while(void)
 	together(adds_or_takes, 4);
 }
 
-/* Producers and consumers of a buffer with one place wait for one condition, and one of them is woken. */
+/* Producers and consumers of a buffer with one place wait for one condition, and a signal wakes only one task. */
 static void *moves_items(void *i)
 {
 	long produces = (long)i % 2;
@@ -503,7 +505,7 @@ static void signal_for_broadcast(void)
 	together(moves_items, 6);
 }
 
-/* A barrier whose count is reset by the last to leave: a fast task enters again before. */
+/* A barrier whose count the last leaving task resets: a fast task enters again before the reset. */
 static void pass_barrier(void)
 {
 	long round;
@@ -541,7 +543,7 @@ static void barrier_reuse(void)
 	together(goes_in_step, 2);
 }
 
-/* An event that is reset after the work was looked for loses what was set in between. */
+/* An event is reset after the task has looked for work. A set between these two steps is lost. */
 static void *works_when_told(void *unused)
 {
 	for (long done = 0; done < 2;) {
@@ -606,7 +608,7 @@ static void philosophers(void)
 	together(dines, 3);
 }
 
-/* Readers that keep their lock while they wait for the other readers to leave. */
+/* Readers keep their lock while they wait until the other readers leave. */
 static void *upgrades(void *unused)
 {
 	weft_mutex_lock(&s.mutex);
@@ -630,7 +632,7 @@ static void reader_upgrade(void)
 	together(upgrades, 2);
 }
 
-/* The error path gives the permit of a semaphore back, and so does its caller. */
+/* The error path returns the semaphore's permit, and its caller returns it again. */
 static void *works_by_permit(void *i)
 {
 	(void)weft_sem_take(&s.sem);
@@ -648,7 +650,7 @@ static void double_release(void)
 	together(works_by_permit, 4);
 }
 
-/* A return in between forgets the permit, if another task has been faster. */
+/* A return between taking and giving forgets the permit, if another task was faster. */
 static void *takes_permit(void *unused)
 {
 	(void)weft_sem_take(&s.sem);
@@ -668,7 +670,8 @@ static void leaked_permit(void)
 	assert(weft_sem_take_until(&s.sem, 0) == 0 && weft_sem_take_until(&s.sem, 0) == 0);
 }
 
-/* The medium task keeps the only processor until the high one has ended, which waits for the low one's lock. */
+/* Priority inversion: the medium task keeps the only processor until the high task has ended, and the high task waits
+ * for a lock that the low task holds. */
 static void *has_priority(void *i)
 {
 	if ((long)i == 0) { /* low */
@@ -695,7 +698,7 @@ static void priority_inversion(void)
 	together(has_priority, 3);
 }
 
-/* A lock that lets readers pass a waiting writer. */
+/* A lock that lets readers pass a waiting writer starves the writer. */
 static void *reads_on(void *unused)
 {
 	for (int i = 0; i < 20 && !get(&s.c); i++) {
@@ -703,7 +706,7 @@ static void *reads_on(void *unused)
 		while (right && s.flag)
 			weft_cond_wait(&s.cond, &s.mutex);
 		s.inside++;
-		s.number += s.flag; /* has passed the writer */
+		s.number += s.flag; /* counts a reader that has passed the writer */
 		weft_mutex_unlock(&s.mutex);
 		weft_task_yield();
 		weft_mutex_lock(&s.mutex);
@@ -738,7 +741,7 @@ static void starved_writer(void)
 	together(reads_or_writes, 3);
 }
 
-/* Each of two tasks takes a lock, tries the other's, and gives its own back if it fails, for ever. */
+/* Livelock: two tasks each take a lock, try the other lock, and release their own lock if that fails. */
 static void *backs_off(void *i)
 {
 	struct cell *one = &s.cells[right ? 0 : (long)i], *two = &s.cells[right ? 1 : 1 - (long)i];
@@ -764,7 +767,7 @@ static void polite_livelock(void)
 
 /* ---- channels, scopes, time ------------------------------------------------------------------------------------- */
 
-/* A received item that is not stored before the next wait is lost with a task that is cancelled there. */
+/* A received item is not stored before the next wait. If the task is cancelled there, the item is lost. */
 static void *stores_items(void *unused)
 {
 	long item;
@@ -810,7 +813,7 @@ static void cancel_before_store(void)
 	(void)weft_chan_free(s.chan);
 }
 
-/* A sender that asks whether a channel is closed, and takes its item for sent. */
+/* A sender asks whether the channel is closed, and then assumes that its item was sent. */
 static void *sends_if_open(void *unused)
 {
 	long item = 1;
@@ -841,7 +844,7 @@ static void send_after_close(void)
 	(void)weft_chan_free(s.chan);
 }
 
-/* The request has timed out, and its place is another request's when the answer is written. */
+/* The request has timed out. When the answer is written, its place belongs to another request. */
 static void *answers(void *unused)
 {
 	for (int i = 0; i < 16; i++)
@@ -859,7 +862,7 @@ static void *asks(void *unused)
 	put(&s.a, 1);
 	error = weft_event_wait_until(&s.event, weft_now() + MS);
 	if (error && (!right || swap(&s.a, 1, 0)))
-		put(&s.a, 3); /* the place is for request 3 now */
+		put(&s.a, 3); /* the place now belongs to request 3 */
 	if (get(&s.a) == 3) {
 		weft_task_yield();
 		weft_task_yield();
@@ -873,7 +876,7 @@ static void late_answer(void)
 	both(asks, answers);
 }
 
-/* A wait that times out although what it waited for has happened. */
+/* A wait that times out although the event has already happened. */
 static void *sets_late(void *unused)
 {
 	weft_sleep(10 * MS);
@@ -905,7 +908,7 @@ static void timed_out_and_true(void)
 	both(waits_until, sets_late);
 }
 
-/* A time-out leaves the sender of an answer behind, for ever. */
+/* After a time-out the sender of the answer waits for ever. */
 static void *sends_answer(void *unused)
 {
 	long answer = 1;
@@ -930,7 +933,7 @@ static void leaked_sender(void)
 	(void)weft_chan_free(s.chan);
 }
 
-/* A task counts itself in a group that another already waits for. */
+/* A task adds itself to a group that another task already waits for. */
 static void *joins_group(void *unused)
 {
 	if (!right)
@@ -977,7 +980,7 @@ static void forgotten_join(void)
 	CHECK(weft_scope_wait(&scope) == 0);
 }
 
-/* Nothing is left to do, it seems, while a worker is about to add two more parts of its work. */
+/* A worker finds no work left, while another worker is about to add two more parts of its work. */
 static void *works(void *unused)
 {
 	add(&s.b, 1);
@@ -1007,7 +1010,7 @@ static void idle_too_early(void)
 	both(works, waits_for_work);
 }
 
-/* A descriptor is readable for two tasks, and has one byte. */
+/* A descriptor with one byte is readable for two tasks, and only one of them gets the byte. */
 static void *reads_if_readable(void *unused)
 {
 	char byte;
@@ -1027,7 +1030,7 @@ static void readable_for_two(void)
 	(void)weft_close(s.fds[1]);
 }
 
-/* A write into a pipe with room suspends nobody. */
+/* A write into a pipe with room does not suspend the task. */
 static void *numbers_its_lines(void *unused)
 {
 	long number = s.number;
@@ -1051,7 +1054,7 @@ static void update_across_write(void)
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
-/* Readers of a version that its writer replaces and frees without waiting for them. */
+/* A writer replaces a version and frees it without waiting for its readers. */
 static void *reads_version(void *unused)
 {
 	struct node *n;
@@ -1074,7 +1077,7 @@ static void *replaces_version(void *unused)
 	old = get(&s.a);
 	put(&s.a, 1);
 	if (right)
-		weft_rwlock_write(&s.rwlock); /* a grace period */
+		weft_rwlock_write(&s.rwlock); /* waits for a grace period */
 	s.nodes[old].valid = false;
 	if (right)
 		weft_rwlock_unlock(&s.rwlock);
@@ -1087,7 +1090,7 @@ static void freed_without_grace(void)
 	both(reads_version, replaces_version);
 }
 
-/* A walk that releases the lock of its list for each element's work. */
+/* A walk releases the lock of its list while it works on each element. */
 static void *walks(void *unused)
 {
 	struct node *n, *next;
@@ -1125,7 +1128,7 @@ static void removed_in_a_walk(void)
 	both(walks, removes);
 }
 
-/* A user drops its reference, and looks at the object once more. */
+/* A user drops its reference, and then reads the object again. */
 static void *leaves(void *unused)
 {
 	bool last;
@@ -1185,7 +1188,7 @@ static void turns_beside_noise(void)
 	together(makes_noise, 4);
 }
 
-/* An assertion that fails in the plain order only. */
+/* An assertion that fails only in the plain order. */
 static void *pings(void *unused)
 {
 	for (int i = 0; i < 20; i++) {
@@ -1276,7 +1279,7 @@ static void *begin(void *entry)
 	return NULL;
 }
 
-/* In a process of its own. */
+/* Runs the entry in a process of its own. */
 static bool fails(const struct entry *entry, uint64_t seed)
 {
 	int status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Tests that are tasks: each is run by real workers, or simulated under many seeds. */
+/* Tests that are tasks. Real workers run each test, or the simulator runs it under many seeds. */
 #ifndef WEFT_TESTS_SCHED_CHECK_H
 #define WEFT_TESTS_SCHED_CHECK_H
 
@@ -40,7 +40,7 @@ struct test {
 		#name, name                                                                                            \
 	}
 
-/* By real workers; 0 workers: simulated. The task returns its argument. */
+/* Runs the task by real workers, or simulated if `workers` is 0. The task must return its argument. */
 static inline void run_task(unsigned workers, uint64_t seed, weft_fn_t *fn, void *argument)
 {
 	weft_rt_config_t config = {.workers = workers};
@@ -56,7 +56,8 @@ static inline int run_tests(const struct test *tests, size_t count, int argc, ch
 {
 	bool simulated = argc > 2 && !strcmp(argv[1], "simulate");
 	weft_rt_config_t config = {.workers = argc > 1 && !simulated ? (unsigned)atoi(argv[1]) : 0};
-	/* Turns take no time: the tests say how long things take. tests/sched/catalogue.c has turns that take time. */
+	/* Turns take no simulated time, so that the tests control all durations. In tests/sched/catalogue.c
+	 * turns take time. */
 	const weft_rt_config_t timeless = {.turn_cost = WEFT_NEVER};
 	const char *only = argc > 2 + simulated ? argv[2 + simulated] : NULL;
 	unsigned long seed, seeds = simulated ? strtoul(argv[2], NULL, 10) : 1;

@@ -12,7 +12,7 @@
 		     : (std::printf("not ok - %s:%d: %s\n", __FILE__, __LINE__, #condition), std::fflush(stdout),      \
 			std::abort()))
 
-// What the call throws; 0: nothing.
+// The code of the error that the call throws, or 0 if it throws none.
 template <typename F> int error_of(F &&f)
 {
 	try {

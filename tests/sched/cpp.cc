@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 #include <weft/sched.hpp>
-#include <weft/weft.hpp> // no name stands in both
+#include <weft/weft.hpp> // no name is declared in both headers
 
 #include "counted_new.h"
 
@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 namespace
 {
 
-// Counts those that live. Moved, not copied.
+// Counts its living objects. It can be moved, not copied.
 struct counted {
 	static inline std::atomic<int> living{0};
 	int value;
@@ -74,11 +74,11 @@ void exceptions_go_to_the_joiner()
 		caught = !std::strcmp(e.what(), "mine");
 	}
 	CHECK(caught);
-	CHECK(other.join() == 1); // the scope goes on
+	CHECK(other.join() == 1); // the scope continues
 	scope.wait();
 }
 
-// In a catch block too, while others handle exceptions of theirs.
+// Suspends in a catch block while other tasks handle exceptions of their own.
 void suspended_while_handling()
 {
 	weft::scope scope;
@@ -169,7 +169,7 @@ void left_early()
 	}
 }
 
-// Loops that never wait end by an exception. `late` counts operations, not time: with one worker 61 turns at most.
+// An exception ends loops that never wait. `late` counts operations, not time: at most 61 turns with one worker.
 void busy_loops_end()
 {
 	uint64_t deadline = WEFT_NEVER;
@@ -251,7 +251,7 @@ void deadlines_and_cancelling()
 	      }) == EIO);
 }
 
-// A guard that commits unless an exception passes.
+// A guard that commits unless an exception passes through its scope.
 struct transaction {
 	std::atomic<int> &committed;
 	bool waits = false;
@@ -264,7 +264,7 @@ struct transaction {
 	}
 };
 
-// Each way to end a task early, while tasks around it commit.
+// Each way to cancel or fail a task, while tasks around it commit.
 void ends_are_exceptions()
 {
 	std::atomic<int> undone{0}, done{0};
@@ -319,7 +319,7 @@ void channels()
 	scope.wait();
 	left.send(counted(1));
 	left.send(counted(2));
-	CHECK(left.receive()->value == 1); // the other ends with the channel
+	CHECK(left.receive()->value == 1); // closing the channel ends the other task
 }
 
 void selects()
@@ -432,7 +432,8 @@ void futures()
 	CHECK(*future.get() == 3 && !future.valid());
 	CHECK(error_of([&] { future.get(); }) == EINVAL);
 	over.get();
-	// First, because ThreadSanitizer does not see who gives the exception back last: libstdc++ counts that.
+	// Wait first, because ThreadSanitizer does not see which thread releases the exception last:
+	// libstdc++ counts references.
 	scope.wait();
 	try {
 		failed.get();
@@ -468,7 +469,7 @@ void broken_promises()
 		      weft::promise<int> promise, other = std::move(promise);
 		      promise.set_value(1);
 	      }) == static_cast<int>(std::future_errc::no_state));
-	CHECK(error_of([] { // a wait that is cancelled leaves the future as it was
+	CHECK(error_of([] { // a cancelled wait does not change the future
 		      weft::promise<int> promise;
 		      auto future = promise.get_future();
 		      weft::scope scope;
@@ -486,8 +487,8 @@ void broken_promises()
 	      }) == ECANCELED);
 }
 
-// A thread says what a task waits for, and the reverse.
-// A thread may end for lack of memory, and its promises with it.
+// A thread can fulfil a promise that a task waits for, and the reverse. A thread may fail for lack of memory, which
+// breaks its promises.
 void broken_without_memory()
 {
 	CHECK(code_of_future([] {
@@ -502,7 +503,7 @@ void broken_without_memory()
 	      }) == static_cast<int>(std::future_errc::broken_promise));
 }
 
-// Each of these is later than any program ends.
+// Each of these times is later than the end of any program.
 template <typename Duration> void lasts(Duration time)
 {
 	weft::scope scope(time);
@@ -531,7 +532,7 @@ template <typename Duration> void is_over(Duration time)
 	weft::scope scope(time);
 	int error = error_of([&scope] { scope.start([] { weft::this_task::sleep_for(1h); }); });
 
-	CHECK(error == 0 || error == ETIMEDOUT); // it may be over by then
+	CHECK(error == 0 || error == ETIMEDOUT); // the time may have passed by then
 	CHECK(error_of([&scope] { scope.wait(); }) == ETIMEDOUT);
 }
 
@@ -548,7 +549,7 @@ void long_and_short_times()
 	lasts(duration<float>::max());
 	lasts(duration<double>(1e300));
 	lasts(duration<double>(std::numeric_limits<double>::infinity()));
-	lasts(duration<long long, std::giga>(300)); // cut to 64 bits, these nanoseconds are soon over
+	lasts(duration<long long, std::giga>(300)); // if they were cut to 64 bits, these nanoseconds would pass soon
 	is_over(std::chrono::hours::min());
 	is_over(duration<double>(-1e300));
 	is_over(duration<double>(std::numeric_limits<double>::quiet_NaN()));
@@ -556,7 +557,7 @@ void long_and_short_times()
 	auto before = weft_now();
 	weft::this_task::sleep_for(duration<long long, std::pico>(1));
 	weft::this_task::sleep_for(duration<double>(1e-10));
-	CHECK(weft_now() - before >= 2); // never shorter
+	CHECK(weft_now() - before >= 2); // the sleep is never shorter
 }
 
 void futures_of_threads()
@@ -578,7 +579,7 @@ struct mark {
 	~mark()
 	{
 		weft::shield shield;
-		weft::this_task::yield(); // may wait
+		weft::this_task::yield(); // this call may suspend the task
 		ended += value;
 	}
 };
@@ -660,7 +661,7 @@ void inherited_values()
 		weft::bind at_most(limit, ten);
 		weft::scope scope;
 		int twenty = 20;
-		weft::bind later(limit, twenty); // not for tasks of the scope
+		weft::bind later(limit, twenty); // not inherited by the tasks of the scope
 
 		CHECK(scope.spawn(use_limit).join() == 10);
 		CHECK(*limit == 20 && ten == 11);
@@ -692,7 +693,7 @@ void inherited_values()
 	CHECK(!user && !limit);
 }
 
-// Each test's own task is one of C: C++ begins here.
+// The task that runs each test is a C task. This function is the first C++ frame.
 template <void test()> void in_scope()
 {
 	weft::scope scope;
@@ -737,7 +738,7 @@ void blocking()
 }
 
 #if defined(__cpp_impl_coroutine)
-// A C++20 coroutine that runs at once and is waited for.
+// A C++20 coroutine that starts eagerly and is awaited.
 template <typename T> struct eager {
 	struct promise_type {
 		std::optional<T> value;
@@ -789,7 +790,7 @@ eager<int> joins(weft::task<int> one, weft::task<int> two)
 	co_return sum + co_await std::move(two);
 }
 
-// Completed by another thread.
+// An awaitable that another thread completes.
 struct elsewhere {
 	int value;
 	std::thread thread;
@@ -813,7 +814,7 @@ struct elsewhere {
 	}
 };
 
-// Waits in the task itself before it is awaited.
+// An awaitable that waits in the task itself before it suspends.
 struct waits_first {
 	weft::semaphore &started, &may_go_on;
 
@@ -832,7 +833,7 @@ struct waits_first {
 	}
 };
 
-// Cancelled while it awaits: told at the next wait, and what was awaited is whole.
+// A task is cancelled while it awaits: its next wait reports the cancellation, and the awaited coroutine completes.
 void cancelled_while_awaiting()
 {
 	std::atomic<int> got{0};
@@ -908,7 +909,7 @@ void by_run()
 struct test {
 	const char *name;
 	void (*run)();
-	bool simulated; // can be
+	bool simulated; // whether the test can be simulated
 } tests[] = {
     {"results", results, true},
     {"exceptions_go_to_the_joiner", exceptions_go_to_the_joiner, true},

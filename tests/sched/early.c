@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Waits that end early at a barrier, a reader-writer lock and a semaphore: PROGRAM WORKERS FIRST-SEED COUNT; 0 workers:
- * simulated.
+ * Cancelled and timed-out waits at a barrier, a reader-writer lock and a semaphore: PROGRAM WORKERS FIRST-SEED COUNT; 0
+ * workers: simulated.
  *
  * With one thread, a driver starts parties, cancels them, lets deadlines pass, and tries each object itself before the
- * cancelled parties have run. A state machine, which knows only who waits in which order, says how each call must end.
- * With more workers, parties wait, time out and are cancelled at the same time: a barrier lets through as many parties
- * as it is for each time that it opens, and the others keep their limits.
+ * cancelled parties have run. A state machine, which knows only the order of the waiting parties, says how each call
+ * must end. With more workers, parties wait, time out and are cancelled at the same time: each time that a barrier
+ * opens it lets through exactly the number of parties that it was made for, and the lock and the semaphore keep their
+ * limits.
  */
 #include "check.h"
 #include "draw.h"
@@ -26,7 +27,7 @@ struct party {
 	weft_task_t handle;
 	int result;
 	bool begun, returned, ended;
-	/* The model's. */
+	/* The model's expectation. */
 	enum state state;
 	int expected;
 };
@@ -37,13 +38,13 @@ struct world {
 	weft_sem_t sem;
 	struct party parties[MOST];
 	int count;
-	/* The model's. */
+	/* The state of the model. */
 	int readers, writers, permits;
 	uint64_t random;
 	bool simulated;
 };
 
-/* ---- the model: parties are in the order of arrival -------------------------------------------------------------- */
+/* ---- the model: parties are kept in their order of arrival ------------------------------------------------------- */
 
 static void pass(struct party *p, int expected)
 {
@@ -109,7 +110,7 @@ static void give(struct world *w, int permits)
 	}
 }
 
-/* Before the party, or the driver, is counted as one that waits. */
+/* Called before the party, or the driver, is counted as waiting. */
 static bool can(struct world *w, enum kind kind, int wanted)
 {
 	if (kind == MEETS)
@@ -132,7 +133,7 @@ static void end_early(struct party *p, enum state how)
 	p->expected = how == LATE ? -ETIMEDOUT : -ECANCELED;
 }
 
-/* Those behind a party that has gone may be able to go on. */
+/* When a party leaves the queue, the parties behind it may be able to continue. */
 static void go_on(struct world *w)
 {
 	let_in(w);
@@ -192,7 +193,7 @@ static void start(struct world *w, weft_scope_t *scope, enum kind kind)
 	CHECK(weft_scope_spawn_with(scope, &p->handle, party, p, &codes) == 0);
 	while (!p->begun)
 		weft_task_yield();
-	/* It has run until it had to wait, because there is one thread. */
+	/* The party has run until it had to wait, because there is only one thread. */
 	if (can(w, kind, p->wanted))
 		pass(p, kind == MEETS);
 	else
@@ -240,13 +241,13 @@ static void release(struct world *w, struct party *p)
 	let_in(w);
 }
 
-/* Only the simulator's clock stands while tasks run. */
+/* Only the simulator's clock stands still while tasks run. */
 static void let_time_pass(struct world *w, const struct party *until)
 {
 	if (!w->simulated || until->state != WAITS || until->deadline == WEFT_NEVER)
 		return;
 	CHECK(weft_sleep_until(until->deadline) == 0);
-	/* The clock stops at each deadline, and tasks run before it goes on. */
+	/* The clock stops at each deadline, and tasks run before it advances further. */
 	for (uint64_t now; (now = earliest(w)) <= weft_now();) {
 		for (int i = 0; i < w->count; i++)
 			if (w->parties[i].state == WAITS && w->parties[i].deadline == now)
@@ -405,7 +406,8 @@ static void *crowds(void *argument)
 
 static void run(uint64_t seed, unsigned workers, weft_fn_t *fn, struct world *w, void *argument)
 {
-	/* The driver's model has no switch at an operation that need not wait: as in the plainest order. */
+	/* The model of the driver has no switch at an operation that need not wait, which the plainest order
+	 * guarantees. */
 	static const uint32_t plain[] = {0};
 	const weft_rt_config_t config = {.workers = workers, .order = fn == drives ? plain : NULL, .choices = 1};
 	void *result;

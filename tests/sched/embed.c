@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Runtimes in a loop of the program's own, by poll and by epoll that reports changes only. */
+/* Runtimes in an event loop of the program, which uses poll or edge-triggered epoll. */
 #include "loop.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@ static bool readable(struct loop *l, int timeout)
 	return look(l, timeout) == 1;
 }
 
-/* Until *done; whoever changes it is a task. */
+/* Steps the runtime until a task sets *done. */
 static void turn(struct loop *l, const bool *done)
 {
 	while (!__atomic_load_n(done, __ATOMIC_ACQUIRE)) {
@@ -38,7 +38,7 @@ static void nothing_to_do(bool by_epoll)
 	CHECK(!readable(&l, 0));
 	CHECK(weft_rt_spawn(l.rt, sets, &done, NULL) == 0);
 	CHECK(weft_rt_close(l.rt) == -EBUSY);
-	CHECK(weft_dump(1) == -EPERM && weft_rt_dump(l.rt, 1) == 0); /* says what there is, from no task */
+	CHECK(weft_dump(1) == -EPERM && weft_rt_dump(l.rt, 1) == 0); /* prints a dump outside of tasks */
 	CHECK(readable(&l, 0));
 	CHECK(weft_rt_step(l.rt, 0) == 0 && done);
 	CHECK(!readable(&l, 0));
@@ -55,7 +55,7 @@ static void *sleeps(void *done)
 	return sets(done);
 }
 
-/* A step for each time that a timer ends, and no more. */
+/* Each timer that ends costs one step, and no more. */
 static void timers(bool by_epoll)
 {
 	struct loop l = open_loop(by_epoll);
@@ -103,7 +103,7 @@ static void *happens(void *event)
 	return NULL;
 }
 
-/* The budget ends when the only task that can run was just woken. */
+/* The budget is used up when the only task that can run has just been woken. */
 static void a_budget_before_the_woken(bool by_epoll)
 {
 	struct loop l = open_loop(by_epoll);
@@ -126,7 +126,7 @@ static void *spawns_one(void *done)
 	return NULL;
 }
 
-/* … was just spawned. */
+/* The budget is used up when that task has just been spawned. */
 static void a_budget_before_the_spawned(bool by_epoll)
 {
 	struct loop l = open_loop(by_epoll);
@@ -160,7 +160,7 @@ static void *computes_and_yields(void *argument)
 
 	while (weft_now() < until)
 		;
-	weft_sleep(1); /* the worker looks how long that took */
+	weft_sleep(1); /* at this wait, the worker measures how long the turn took */
 	p->looked = true;
 	CHECK(weft_event_wait(&p->go) == 0);
 	WEFT_SCOPE(scope);
@@ -170,8 +170,8 @@ static void *computes_and_yields(void *argument)
 	return NULL;
 }
 
-/* … has yielded, and a timer is about to end. A worker that has had long tasks rests until its next timer, but not if
- * no other worker can run its tasks. */
+/* The budget is used up when that task has yielded, and a timer is about to end. A worker that has run long tasks rests
+ * until its next timer, except if no other worker can run its tasks. */
 static void a_budget_after_long_tasks(bool by_epoll)
 {
 	struct loop l = open_loop(by_epoll);
@@ -203,7 +203,7 @@ static void *counts(void *argument)
 {
 	struct crowd *c = argument;
 
-	c->spawned++; /* all tasks are run by one thread */
+	c->spawned++; /* not atomic: one thread runs all tasks */
 	return NULL;
 }
 
@@ -217,7 +217,7 @@ static void *receives(void *argument)
 	return sets(&c->done);
 }
 
-/* Every item wakes a task from outside. */
+/* The thread's sends wake a task from outside, once for each item. */
 static void *sends(void *argument)
 {
 	struct crowd *c = argument;
@@ -252,7 +252,7 @@ static void *blocks(void *done)
 		weft_blocking
 		{
 			if (i == 50)
-				CHECK(weft_sleep(MS) == 0); /* on a helper: its timer is the loop's */
+				CHECK(weft_sleep(MS) == 0); /* on a helper thread: the timer belongs to the loop */
 		}
 	return sets(done);
 }
@@ -338,7 +338,7 @@ static void *cancels_each(void *runtime)
 	return NULL;
 }
 
-/* The cancelled task is the last one: the runtime may be closed before weft_rt_cancel returns. */
+/* The cancelled task is the last task: the runtime may be closed before weft_rt_cancel returns. */
 static void cancelled_and_closed(bool by_epoll)
 {
 	weft_rt_t *_Atomic shared = NULL;

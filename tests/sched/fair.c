@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * fair WORKERS | mistakes: tasks whose operations never wait give way, and are cancelled; the simulator switches tasks
- * there.
+ * fair WORKERS | mistakes: tasks whose operations never wait still yield, and can be cancelled; the simulator switches
+ * tasks at these operations.
  *
- * All bounds are numbers of operations, not times: how many a task does after its deadline has passed, or before
- * another task that is ready runs. With one worker they follow from the budget of a turn and from how often a worker
- * looks at its timers (61 picks). With more workers another thread may hold the timer while the kernel lets it wait.
+ * All bounds are numbers of operations, not times: how many operations a task does after its deadline has passed, or
+ * before another ready task runs. With one worker they follow from the budget of a turn and from how often a worker
+ * checks its timers (every 61 picks). With more workers, the thread that holds the timer may be descheduled by the
+ * kernel.
  */
 #include "check.h"
 
@@ -170,7 +171,7 @@ struct loop {
 
 static void cleans(struct loop *l)
 {
-	/* A cleanup gives way, and is not cancelled. */
+	/* A cleanup yields, and is not cancelled. */
 	for (int i = 0; i < 4 * TURN; i++)
 		CHECK(locks(&l->objects) == 0);
 	l->cleaned = true;
@@ -205,7 +206,7 @@ static void *cancelled_loops_are_unwound(void *pass)
 	return pass;
 }
 
-/* Operations that cannot or must not wait do not fail by a cancellation. */
+/* Operations that cannot or must not wait do not fail when the task is cancelled. */
 static void *others_never_fail(void *pass)
 {
 	struct objects o;
@@ -253,7 +254,7 @@ static void *produces(void *argument)
 	return NULL;
 }
 
-/* It stops the producer, too, when the sleeper is up, or should have been long ago. */
+/* Also stops the producer, when the sleeper has woken, or should have woken long ago. */
 static void *consumes(void *argument)
 {
 	struct pair *p = argument;
@@ -316,7 +317,7 @@ static void *counts_turns(void *argument)
 	return NULL;
 }
 
-/* One worker: two tasks that never wait take turns of 128 to 256 operations. */
+/* With one worker, two tasks that never wait take turns of 128 to 256 operations. */
 static void *turns_have_a_budget(void *pass)
 {
 	struct turns t = {.shortest = INT32_MAX};
@@ -339,7 +340,7 @@ static void *sets(void *event)
 	return NULL;
 }
 
-/* A loop that only looks lets the other task run that it looks for, if it asks whether it is cancelled. */
+/* A loop that polls a condition lets the other task make it true, if the loop asks whether its task is cancelled. */
 static void *polling_lets_others_run(void *pass)
 {
 	weft_event_t event = {0};
@@ -354,8 +355,8 @@ static void *polling_lets_others_run(void *pass)
 	return pass;
 }
 
-/* Operations that never wait may be called while a mutex of the system is locked that another task of the thread
- * needs. */
+/* A task may call operations that never wait while it holds a system mutex, even if another task of the same thread
+ * needs that mutex. */
 struct system_lock {
 	pthread_mutex_t lock;
 	struct objects objects;
@@ -412,14 +413,14 @@ struct contest {
 	bool waits, has_had_it;
 };
 
-/* Each section lets the waiter run, which finds the mutex locked. */
+/* During each section the waiter runs, and finds the mutex locked. */
 static void *holds(void *argument)
 {
 	struct contest *c = argument;
 
 	while (!c->has_had_it && c->sections < 100000) {
 		CHECK(weft_mutex_lock(&c->mutex) == 0);
-		__atomic_fetch_add(&c->sections, 1, __ATOMIC_RELAXED); /* others look without the mutex */
+		__atomic_fetch_add(&c->sections, 1, __ATOMIC_RELAXED); /* other tasks read it without the mutex */
 		CHECK(weft_task_yield() == 0);
 		CHECK(weft_mutex_unlock(&c->mutex) == 0);
 	}
@@ -438,7 +439,8 @@ static void *wants(void *argument)
 	return NULL;
 }
 
-/* With one worker, or as in the simulator's plainest order. The section that the waiter comes into is not counted. */
+/* Holds with one worker, and in the simulator's plainest order. The section during which the waiter arrives
+ * is not counted. */
 static void *the_first_waiter_loses_four_times(void *pass)
 {
 	weft_task_attr_t same = {.worker = 1};
@@ -458,9 +460,9 @@ static void *the_first_waiter_loses_four_times(void *pass)
 	return pass;
 }
 
-/* ---- mistakes without a wait or a yield, for the simulator ------------------------------------------------------- */
+/* ---- mistakes in code without a wait or a yield, for the simulator ----------------------------------------------- */
 
-/* It is meant to fail, and so does not say "not ok". */
+/* This condition is meant to fail, so the failure does not print "not ok". */
 #define FAILS_UNLESS(condition) ((condition) ? (void)0 : abort())
 
 struct mistake {
@@ -494,7 +496,7 @@ static void *waits_until_ready(void *argument)
 {
 	struct mistake *m = argument;
 
-	if (!m->right && m->ready) /* without the mutex */
+	if (!m->right && m->ready) /* reads `ready` without the mutex */
 		return NULL;
 	CHECK(weft_mutex_lock(&m->mutex) == 0);
 	while (!m->ready && (m->right || !m->count++))
@@ -502,7 +504,7 @@ static void *waits_until_ready(void *argument)
 	return weft_mutex_unlock(&m->mutex) ? argument : NULL;
 }
 
-/* Not under the mutex: the signal can come between the waiter's look and its wait. */
+/* Does not hold the mutex: the signal can arrive between the waiter's check and its wait. */
 static void *makes_ready(void *argument)
 {
 	struct mistake *m = argument;
@@ -641,7 +643,7 @@ static void *other_stacks(void *pass)
 	weft_coro_t *k = weft_create_with(many, &o, &copied);
 
 	prepare(&o);
-	CHECK(k || errno == ENOTSUP); /* with ThreadSanitizer */
+	CHECK(k || errno == ENOTSUP); /* NULL with ThreadSanitizer */
 	if (k)
 		CHECK(weft_returned(weft_resume(k, NULL, (weft_handles_t){0})));
 	weft_delete(k);

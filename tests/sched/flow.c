@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A coroutine that is called deep by a task of one worker and returns by a task of another one, again and again: the
- * blocks of its frames go from one thread to the other, and must come back. Otherwise each turn needs new memory.
+ * Again and again, a task of one worker calls a coroutine that becomes deep, and a task of another worker lets it
+ * return. The blocks of its frames move from one thread to the other, and must be reused by the first. Otherwise each
+ * turn needs new memory.
  */
 #include "check.h"
 

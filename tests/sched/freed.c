@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * freed WORKERS: the last user of an object frees it as soon as its own call has returned, for a second.
+ * freed WORKERS: the last user of an object frees it as soon as its own call has returned. Runs for a second.
  *
- * Each round draws an object and some tasks that use it. Who frees it is decided by a count that the object does not
- * know. The call that lets the last user go on may still be under way then, and must not touch the object any more. The
- * oracle is the memory: it is filled with a pattern, which is still there when all tasks of the round have ended, or it
- * becomes inaccessible, or, with a sanitizer, it is freed. Memory of channels too: calloc and free are wrapped for it.
+ * Each round draws an object and some tasks that use it. A count that the object does not know decides which user frees
+ * it. At that moment, the call that let the last user continue may still be running, and must not touch the object any
+ * more. The oracle is the memory: it is filled with a pattern, which must be intact when all tasks of the round have
+ * ended, or it becomes inaccessible, or, with a sanitizer, it is freed. To cover the memory of channels, calloc and
+ * free are wrapped.
  */
 #include "check.h"
 
@@ -31,16 +32,15 @@ struct round {
 	weft_chan_t *chans[2];
 	void *pages[2]; /* of the object, or of two channels */
 	bool patterned, has_pattern[2];
-	int users, left,
-	    number; /* the first two atomic: all tasks of the round, and those before the object is freed */
-	bool begun; /* atomic */
+	int users, left, number; /* users: all tasks; left: users until the object is freed, atomic */
+	bool begun;		 /* atomic */
 };
 
 struct kind {
 	const char *name;
-	weft_fn_t *first, *others; /* the first user's part, and that of all others */
-	int not_counted;	   /* users that are not among `left` */
-	int most;		   /* users */
+	weft_fn_t *first, *others; /* the function of the first user, and the function of all other users */
+	int not_counted;	   /* users that `left` does not count */
+	int most;		   /* the largest number of users */
 };
 
 static uint32_t draw(struct round *r, uint32_t below)
@@ -92,7 +92,7 @@ static void look(struct round *r)
 #else
 static char *memory;
 static struct round *rounds;
-static __thread void *next_block; /* of calloc */
+static __thread void *next_block; /* the block that the next calloc returns */
 
 static void *page(struct round *r, int i)
 {
@@ -145,7 +145,7 @@ void __wrap_free(void *block)
 		page_freed(&rounds[at / PAGE / 2], (int)(at / PAGE % 2));
 }
 
-/* All tasks of the round have ended. */
+/* Checks the pattern when all tasks of the round have ended. */
 static void look(struct round *r)
 {
 	for (int i = 0; i < 2; i++) {
@@ -160,14 +160,14 @@ static void look(struct round *r)
 }
 #endif
 
-/* The caller does not use the object any more. */
+/* The caller has stopped using the object. */
 static void leave(struct round *r)
 {
 	if (!__atomic_sub_fetch(&r->left, 1, __ATOMIC_ACQ_REL))
 		page_freed(r, 0);
 }
 
-/* ---- what the users do ------------------------------------------------------------------------------------------- */
+/* ---- the users' functions ---------------------------------------------------------------------------------------- */
 
 static bool tries(struct round *r, weft_mutex_t *m)
 {
@@ -178,7 +178,7 @@ static bool tries(struct round *r, weft_mutex_t *m)
 	return turns;
 }
 
-/* The count is a mutex's own, so that the last to unlock it frees it. */
+/* The mutex itself protects the count: the last task to unlock it frees it. */
 static void *locks(void *argument)
 {
 	struct round *r = argument;
@@ -190,7 +190,7 @@ static void *locks(void *argument)
 			linger(r);
 			CHECK(weft_mutex_unlock(m) == 0);
 		}
-	/* A holder whose only waiter has left the queue unlocks in the slow way, and finds nobody. */
+	/* If the only waiter has left the queue, the holder unlocks in the slow path, and finds no waiter. */
 	while (weft_mutex_lock_until(m, soon(r)) && !tries(r, m))
 		;
 	if (!draw(r, 4))
@@ -341,7 +341,7 @@ static void *learns(void *argument)
 	return NULL;
 }
 
-/* Nobody will begin to use the channel any more. The loop waits for those that still leave its queue. */
+/* No task will start to use the channel. The loop waits for the tasks that are still leaving its queue. */
 static void free_chan(weft_chan_t *c)
 {
 	int error;
@@ -387,7 +387,7 @@ static void *receives(void *argument)
 	return NULL;
 }
 
-/* Both are on one worker: once the receiver has begun, it is in the channel's queue, or leaves it. */
+/* Both tasks are on one worker: once the receiver has begun, it is in the channel's queue, or is leaving it. */
 static void *cancels(void *argument)
 {
 	struct round *r = argument;
@@ -424,7 +424,8 @@ static const struct kind kinds[] = {
 static void prepare(struct round *r)
 {
 	r->kind = &kinds[draw(r, sizeof kinds / sizeof *kinds)];
-	/* A lock in a channel that is filled with the pattern would be waited for. */
+	/* If a channel were filled with the pattern, its internal lock would look taken, and a user would
+	 * wait for it. */
 	r->patterned = r->kind->first != sends && r->kind->first != cancels && draw(r, 4);
 	r->users = r->kind->most > 2 ? 2 + (int)draw(r, MOST - 1) : r->kind->most;
 	r->left = r->users - r->kind->not_counted;

@@ -43,7 +43,7 @@ static void *counts_to_a_million(void *unused)
 	return unused;
 }
 
-/* Loops without a wait: the clock stands, the lock is never free. */
+/* Loops without a wait: the clock stands still, and the lock is never free. */
 static void *asks_the_time(void *unused)
 {
 	uint64_t end = weft_now() + MS;
@@ -95,7 +95,7 @@ static void *is_busy(void *event)
 	return NULL;
 }
 
-/* 1: the wait timed out beside a task that could run. */
+/* 1: the wait timed out although another task could run. */
 static void *waits_beside(void *timed_out)
 {
 	weft_event_t event = {0};
@@ -143,7 +143,7 @@ static void *fails_if_late(void *unused)
 	return unused;
 }
 
-/* The list of choices has the cost of a turn. */
+/* Recording the list of choices takes the cost of a turn. */
 static void late(void)
 {
 	weft_finding_t found;
@@ -170,7 +170,7 @@ static void *claims(void *unused)
 	return unused;
 }
 
-/* Most seeds that fail sleep in real time first, so that a higher seed's failure is known before. */
+/* Most failing seeds first sleep in real time, so that a higher seed's failure is known earlier. */
 static void *fails_slowly(void *unused)
 {
 	WEFT_SCOPE(scope);
@@ -203,7 +203,7 @@ static void jobs(void)
 	}
 }
 
-/* Replays depend on the real time: the failure does not come again. */
+/* This failure depends on real time, so a replay does not repeat it. */
 static int *runs;
 
 static void *fails_once(void *unused)
@@ -223,7 +223,7 @@ static void unrepeatable(void)
 	CHECK(found.outcome == 0 && found.tried >= 1);
 }
 
-/* Errors that leave no bit in an exit code. */
+/* Error values that an exit code cannot represent. */
 static void *fails_by(void *error)
 {
 	weft_task_fail(*(const int *)error);

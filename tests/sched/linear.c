@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Is every history of a channel one that a queue could have? Small programs are drawn at random and played by tasks and
- * by threads; when each operation began and ended is noted, and an order of the operations is searched for that agrees
- * with those times and with the queue (Wing and Gong). Where a channel has no room a send and its receive are one step.
+ * Is every history of a channel a possible history of a queue? Small programs are drawn at random; tasks and threads
+ * play them. The begin and end time of each operation are recorded, and a search looks for an order of the operations
+ * that agrees with those times and with the queue (Wing and Gong). If a channel has no room, a send and its receive are
+ * one step.
  *
  *   linear WORKERS SEED COUNT [THREADS]     0 workers: simulated
  *
- * An operation whose deadline has passed, other than 0, must have had no effect; nothing else is asked of it.
+ * An operation whose deadline has passed (a deadline other than 0) must have had no effect; nothing else is required of
+ * it.
  */
 #include "check.h"
 
@@ -82,7 +84,7 @@ static uint32_t now(struct history *h)
 	return __atomic_fetch_add(&h->clock, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Both at once: what it was is known afterwards. */
+/* Selects a send and a receive together. The operation's kind is known afterwards. */
 static void selects(weft_chan_t *chan, struct op *o)
 {
 	int item = -1, result;
@@ -121,7 +123,8 @@ static void play_op(struct history *h, struct op *o)
 
 enum { TURNS = 100 };
 
-/* Tasks of several workers would else play one after the other, because starting one takes longer than playing. */
+/* Without this wait, tasks of several workers would play in sequence, because starting a task takes longer
+ * than playing. */
 static void wait_for_others(struct history *h, unsigned turns)
 {
 	for (; turns && __atomic_load_n(&h->begun, __ATOMIC_RELAXED) < h->players; turns--)
@@ -140,7 +143,7 @@ static void *plays(void *argument)
 	return p;
 }
 
-/* Threads take their players out of slots. */
+/* Threads find their players in slots. */
 static struct {
 	weft_sem_t wanted, ended;
 	struct player *player;
@@ -165,7 +168,8 @@ static void give_to_thread(unsigned slot, struct player *p)
 	weft_sem_give(&slots[slot].wanted, 1);
 }
 
-/* Whoever still waits after a while is told by closing. A thread takes long to wake up, and would find it closed. */
+/* Closing the channel ends the remaining waits after a while. Threads are allowed more time, because a thread wakes up
+ * slowly and would find the channel closed. */
 static void close_in_time(struct history *h)
 {
 	unsigned patience = 1u << draw(h, 8);
@@ -203,7 +207,7 @@ static void play(struct history *h)
 enum { SEEN = 1 << 12 };
 
 struct queue {
-	uint64_t items; /* four bits each, the oldest lowest */
+	uint64_t items; /* four bits for each item, the oldest lowest */
 	unsigned count;
 	bool closed;
 };
@@ -212,7 +216,7 @@ struct search {
 	const struct history *h;
 	const struct op *ops[ALL];
 	unsigned count;
-	uint32_t number; /* of this search, so that `seen` need not be cleared */
+	uint32_t number; /* of the current search, so that `seen` need not be cleared */
 };
 
 static struct {
@@ -220,7 +224,7 @@ static struct {
 	uint32_t key, number;
 } seen[SEEN];
 
-/* Has this state been found to lead nowhere? A state that finds no place is searched again. */
+/* Has the search already found that this state leads to no solution? A state that finds no slot is searched again. */
 static bool was_seen(const struct search *s, uint32_t left, const struct queue *q)
 {
 	uint32_t key = left << 6 | q->count << 1 | q->closed;
@@ -235,7 +239,7 @@ static bool was_seen(const struct search *s, uint32_t left, const struct queue *
 	return false;
 }
 
-/* The queue's part of an operation. False: it cannot have had this result now. */
+/* The effect of an operation on the queue. Returns false if the operation cannot have had this result in this state. */
 static bool apply(const struct search *s, const struct op *o, struct queue *q)
 {
 	size_t capacity = s->h->capacity;
@@ -249,7 +253,7 @@ static bool apply(const struct search *s, const struct op *o, struct queue *q)
 		return true;
 	}
 	if (o->result == -ETIMEDOUT && !capacity)
-		return !q->closed; /* nobody can tell whether a partner waited already */
+		return !q->closed; /* the history does not tell whether a partner already waited */
 	if (o->result == -ETIMEDOUT)
 		return !q->closed && (o->selects || (o->kind == SEND ? q->count == capacity : !q->count));
 	if (o->result || !capacity)
@@ -332,7 +336,7 @@ static bool is_linearizable(const struct history *h)
 struct range {
 	uint64_t first, count;
 	bool failed;
-	uint64_t ops, went_well, overlapped; /* so that histories in which nothing happens are noticed */
+	uint64_t ops, went_well, overlapped; /* counted to notice histories in which nothing happens */
 };
 
 static void count_op(struct range *r, const struct history *h, const struct op *o)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For tests of runtimes in a loop of the program's own: by poll, and by epoll that reports changes only. */
+/* For tests of runtimes in an event loop of the program, by poll and by edge-triggered epoll. */
 #ifndef WEFT_TESTS_SCHED_LOOP_H
 #define WEFT_TESTS_SCHED_LOOP_H
 
@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
-enum { PATIENCE = 10000 /* milliseconds: until then the descriptor was not told */ };
+enum { PATIENCE = 10000 /* milliseconds; if the descriptor is not readable by then, it has not been signalled */ };
 
 struct loop {
 	weft_rt_t *rt;
@@ -37,7 +37,7 @@ static inline void close_loop(struct loop *l)
 		close(l->epoll);
 }
 
-/* What poll or epoll_wait returns. */
+/* Returns the result of poll or epoll_wait. */
 static inline int look(struct loop *l, int timeout)
 {
 	struct pollfd fd = {weft_rt_fd(l->rt), POLLIN, 0};
@@ -51,7 +51,7 @@ struct loop_test {
 	void (*run)(bool by_epoll);
 };
 
-/* All, or the one that the first argument names, by poll and by epoll. The last has no name. */
+/* Runs all tests, or the test that the first argument names, by poll and by epoll. The last entry has no name. */
 static inline int run_loop_tests(const struct loop_test *test, int argc, char **argv)
 {
 	for (; test->name; test++) {

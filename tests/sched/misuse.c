@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the interface forbids, one by one. Most is answered by an error code, and nothing is lost: that is tried in
- * tasks, of workers and simulated, and outside of tasks.
+ * Each call that the interface forbids. Most calls return an error code, and nothing is lost: the tests try them in
+ * tasks of workers, in simulated tasks, and outside of tasks.
  *
  *   misuse WORKERS | simulate SEEDS, [NAME]
  *   misuse outside | bare       in a thread; in a coroutine that a thread resumes
- *   misuse line NAME            what is answered by a line, and the end of the process: tests.cmake knows the lines
+ *   misuse line NAME            mistakes that print a message and end the process: tests.cmake has the messages
  */
 #include "check.h"
 
@@ -50,7 +50,7 @@ static void *spawning(void *argument)
 	CHECK(weft_join(&t, NULL) == -EINVAL);
 	CHECK(weft_scope_spawn_with(&scope, &t, returns, NULL, &huge) < 0);
 	CHECK(weft_join(&t, NULL) < 0);
-	/* Copied frames would move while others write to them: another policy takes the place. */
+	/* Copied frames would move while other tasks write to them, so the runtime uses another policy instead. */
 	CHECK(weft_scope_spawn_with(&scope, &t, sleeps, NULL, &copied) == 0);
 	CHECK(weft_join(&t, NULL) == 0);
 	CHECK(weft_scope_spawn_with(&scope, &t, returns, argument, &far) == 0);
@@ -152,7 +152,7 @@ static void *a_thread_joins(void *argument)
 	void *result;
 
 	if (((weft_rt_config_t *)argument)->workers < 2)
-		return argument; /* this worker is held up, or there is none */
+		return argument; /* the join would block the only worker, or the test is simulated */
 	WEFT_SCOPE(scope);
 	CHECK(weft_scope_spawn_with(&scope, &t, sleeps, &nap, NULL) == 0);
 	CHECK(!pthread_create(&thread, NULL, joins_it, &t));
@@ -183,7 +183,7 @@ static void *scopes(void *argument)
 	CHECK(weft_scope_spawn_with(&outer, &t, waits_for_anothers, &outer, NULL) == 0);
 	CHECK(weft_join(&t, &result) == 0 && result == (void *)(intptr_t)-EPERM);
 	CHECK(weft_scope_spawn(&inner, sleeps, NULL) == 0);
-	/* The outer one first. */
+	/* Wait for the outer scope first. */
 	CHECK(weft_scope_wait(&outer) == 0);
 	weft_scope_cancel(&outer, -EIO);
 	CHECK(!weft_task_is_cancelled());
@@ -215,7 +215,8 @@ static void *a_scope_that_is_left(void *argument)
 	return argument;
 }
 
-/* Too deep for its stack, while tasks of its scopes refer to its frames; one of them takes its time to end. */
+/* A task overflows its stack while tasks of its scopes refer to its frames. One of these tasks needs some
+ * time to end. */
 static int begun, orphans;
 
 static void counts_orphan(weft_event_t *never)
@@ -238,7 +239,7 @@ static __attribute__((noinline)) size_t goes_deep(size_t bytes)
 	volatile char frame[1024];
 
 	frame[0] = frame[1023] = 1;
-	__asm__ volatile("" : : "r"(frame) : "memory"); /* or clang makes a loop of it */
+	__asm__ volatile("" : : "r"(frame) : "memory"); /* keeps clang from making a loop of the recursion */
 	return bytes > sizeof frame ? goes_deep(bytes - sizeof frame) + (size_t)frame[0] : (size_t)frame[1023];
 }
 
@@ -404,7 +405,7 @@ static void *only_once(void *argument)
 
 /* ---- channels --------------------------------------------------------------------------------------------------- */
 
-/* One that waits, without a task. */
+/* Frees a channel that has a waiter which is not a task. */
 static void busy(weft_chan_t *chan)
 {
 	struct weft__queued w;
@@ -535,7 +536,7 @@ static void *has_no_loop(void *argument)
 
 static void configurations(void)
 {
-	/* The same numbers as for a deadlock and a livelock, of which the runtime would be left where it is. */
+	/* These errors equal the results of a deadlock and of a livelock, after which the runtime is not cleaned up. */
 	int errors[] = {-EDEADLK, -ELOOP};
 	weft_rt_config_t many = {.workers = 10000}, most = {.workers = UINT32_MAX}, policy = {.task = {.policy = 99}},
 			 flags = {.task = {.flags = 0x40000000}}, no_signal = {.dump_signal = 1000},
@@ -573,7 +574,7 @@ static void *runs_both(void *unused)
 	return unused;
 }
 
-/* ThreadSanitizer sees whether they share something. */
+/* ThreadSanitizer reports if the threads share state. */
 static void *runs_in_threads(void *argument)
 {
 	pthread_t threads[2];
@@ -706,9 +707,9 @@ static void *fails_with_a_scope(void *unused)
 	weft_task_fail(unused ? 0 : -EIO);
 }
 
-/* ---- forks: the child says the line, and the parent how the child ended ------------------------------------------ */
+/* ---- forks: the child prints the message, and the parent checks how the child ended ------------------------------ */
 
-/* True in the child. */
+/* Returns true in the child. */
 static bool forks(void)
 {
 	pid_t child = fork();

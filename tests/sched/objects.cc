@@ -80,7 +80,7 @@ template <typename Of> long counts()
 			if (mine)
 				count++;
 			else
-				missed += i % 4 == 3 ? 1 : 1000000; // only try_lock may miss
+				missed += i % 4 == 3 ? 1 : 1000000; // only try_lock may miss a value
 		}
 	});
 	return count + missed;
@@ -280,7 +280,7 @@ void channels()
 	CHECK(!c.try_receive() && !c.receive_for(1h) && !c.receive());
 }
 
-// Select over all kinds of objects, in order, fairly, and from a list.
+// Select over all kinds of objects: in order, fairly, and from a list.
 void selects()
 {
 	weft::channel<int> chan(10);
@@ -313,7 +313,7 @@ void selects()
 	CHECK(once(weft::otherwise([] {})) == 2 && number == 3 && future.get() == 7);
 	event.set();
 	for (int i = 0; i < 200; i++) {
-		(void)chan.try_send(42); // there may be room
+		(void)chan.try_send(42); // the channel may have room
 		first += weft::select_fair(weft::on_event(event, [] {}),
 					   weft::on_receive(chan, [](std::optional<int>) {})) == 0;
 	}
@@ -462,7 +462,7 @@ void join_sets()
 	CHECK(error_of([&] { (void)set.next_until(weft::clock::now() + 1ms); }) == ETIMEDOUT && set.size() == 2);
 }
 
-// A wait by any object ends when its scope is cancelled.
+// A wait for any object ends when its scope is cancelled.
 void cancelled()
 {
 	weft::mutex mutex;

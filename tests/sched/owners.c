@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A lock belongs to the task or the thread that took it, whichever of its coroutines did. Two tasks and a thread use
- * mutexes and a condition in random order, each time some coroutines further inside; three POSIX threads do the same
- * with mutexes of POSIX that check who unlocks. Both must answer alike.
+ * The owner of a lock is a task or a thread, not one of its coroutines. Two tasks and a thread use mutexes and a
+ * condition in random order, each time some coroutines deeper; three POSIX threads do the same with error-checking
+ * POSIX mutexes. Both must give the same results.
  */
 #include "check.h"
 
@@ -41,7 +41,7 @@ static int answers(void *unused, int number)
 
 WEFT_HANDLER(own_handler, weft_tail(own_effect, answers));
 
-/* ---- what POSIX says ------------------------------------------------------------------------------------------- */
+/* ---- the results of POSIX -------------------------------------------------------------------------------------- */
 
 static int posix_act(const struct step *s)
 {
@@ -74,7 +74,7 @@ static void *posix_party(void *argument)
 	}
 }
 
-/* ---- what weft says -------------------------------------------------------------------------------------------- */
+/* ---- the results of weft --------------------------------------------------------------------------------------- */
 
 static int weft_act(const struct step *s)
 {
@@ -92,7 +92,7 @@ static int weft_act(const struct step *s)
 	}
 }
 
-/* One level further in, or here. */
+/* Acts one level deeper, or here if no level is left. */
 static void *act_inside(void *argument)
 {
 	struct party *p = argument;
@@ -181,7 +181,7 @@ static void *locks_belong_to_tasks(void *pass)
 	return pass;
 }
 
-/* The same of a lock for writing, of which POSIX says less; and a task that joins itself from inside is told. */
+/* Does the same with a lock for writing, which POSIX specifies less strictly. */
 static void *asks_inside(void *lock)
 {
 	CHECK(weft_rwlock_read(lock) == -EDEADLK && weft_rwlock_write(lock) == -EDEADLK);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Limits of control groups on time and memory, of version 1 and 2, in a directory that looks like the system's. */
+/* Limits of control groups (versions 1 and 2) on time and memory, in a directory that imitates the system's. */
 #include "check.h"
 
 #include <limits.h>
@@ -13,7 +13,7 @@ size_t weft__os_memory_in(const char *root);
 
 static char root[64];
 
-/* The file and the directories that it is in. */
+/* Writes the file, and creates the directories above it. */
 static void has(const char *path, const char *text)
 {
 	char full[512];
@@ -49,7 +49,7 @@ static void begin(const char *groups)
 #define V2 "/sys/fs/cgroup"
 #define V1 "/sys/fs/cgroup/cpu,cpuacct"
 
-/* The limit of the group, of one above it, and none; the machine has more than 100 MB. */
+/* A limit of the group, of a parent group, and no limit. The machine must have more than 100 MB. */
 static void memory_is_limited(void)
 {
 	size_t all;
@@ -89,7 +89,7 @@ int main(void)
 	quota_is(UINT_MAX);
 	has(V2 "/cpu.max", "100000 0\n");
 	quota_is(UINT_MAX);
-	/* The group's own quota, that of a group above, and of one that is not there. */
+	/* Quotas of the group itself, of a parent group, and of a group without a file. */
 	begin("0::/a/b/c\n");
 	has(V2 "/a/b/c/cpu.max", "800000 100000\n");
 	quota_is(8);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Random programs of tasks: PROGRAM WORKERS FIRST-SEED COUNT; 0 workers: simulated. Tasks spawn, join, cancel, yield,
- * sleep, lock, send, receive, select and fail as a seed says, in scopes with and without deadlines. Whatever happens,
- * all tasks end, a lock has one owner, and every item that was sent was received once, or is still in its channel.
+ * sleep, lock, send, receive, select and fail as the seed decides, in scopes with and without deadlines. In every case
+ * all tasks end, a lock has one owner, and every item that was sent is received once, or is still in its channel.
  */
 #include "check.h"
 #include "draw.h"
@@ -83,7 +83,7 @@ static void lock_one(struct world *w, uint64_t *seed)
 	weft_defer(unlock, &w->locks[l]);
 	CHECK(w->owners[l]++ == 0);
 	if (draw(seed, 2)) {
-		weft_shield_begin(); /* or the count below would be left out */
+		weft_shield_begin(); /* otherwise a cancellation would skip the count below */
 		weft_task_yield();
 		weft_shield_end();
 	}
@@ -206,7 +206,7 @@ static void *first(void *argument)
 	for (int i = 0; i < 4; i++) {
 		roots[i] = (struct task){seed->world, seed->seed * 31 + (uint64_t)i * 104729, 0};
 		error = weft_scope_spawn(&scope, lives, &roots[i]);
-		CHECK(error == 0 || error == -ECANCELED); /* the first may have failed by now */
+		CHECK(error == 0 || error == -ECANCELED); /* the first task may already have failed */
 	}
 	(void)weft_scope_wait(&scope);
 	return argument;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A program that does a bit of everything, and gets no memory, threads or descriptors: see refusing.h.
+ * A program that uses most functions while requests for memory, threads and descriptors are refused: see refusing.h.
  *
  *   refuse all | one K WIDTH | workers
  */
@@ -139,14 +139,14 @@ static void *has_a_deadline(void *argument)
 
 	WEFT_SCOPE_UNTIL(scope, weft_now() + MS);
 	error = weft_scope_spawn(&scope, naps, argument);
-	if (error != -ETIMEDOUT) /* it has passed already */
+	if (error != -ETIMEDOUT) /* the deadline has already passed */
 		MAY_FAIL(error);
 	error = weft_scope_wait(&scope);
 	CHECK(error == -ETIMEDOUT || error == -ENOMEM || weft_task_is_cancelled());
 	return argument;
 }
 
-/* Its stack is to grow while tasks of its scope live, which refer to it. */
+/* Its stack must grow while tasks of its scope live, which refer to its frames. */
 static void *grows_with_tasks(void *argument)
 {
 	weft_event_t grown = {0};
@@ -196,7 +196,7 @@ static int run_threads(void)
 	void *result = NULL;
 	int error;
 
-	weft_stack_trim(); /* so that stacks grow, on whichever worker */
+	weft_stack_trim(); /* so that stacks must grow on every worker */
 	error = weft_rt_run(&config, everything, &config, &result);
 
 	CHECK(is_documented(error) && (error || result == &config));
@@ -240,7 +240,7 @@ static void *grows(void *unused)
 	return unused;
 }
 
-/* Workers get nothing: then none begins, rather than run tasks whose stacks could not grow. */
+/* If all requests of workers are refused, no worker begins, because the stacks of its tasks could not grow. */
 static int refuse_workers(void)
 {
 	weft_rt_config_t config = {.workers = 2};

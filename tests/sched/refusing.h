@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Each request for memory, a thread or a descriptor is refused in turn: the k-th, for every k that there is, or all
- * from the k-th on; each in a process of its own. The program must end well, or with an error that the headers name.
- * It must not crash, hang, or lose memory. Linked with --wrap for each function that asks the system.
+ * Refuses requests for memory, threads and descriptors in turn: the k-th request, for every k, or all requests from the
+ * k-th on. Each run is a process of its own. The program must succeed, or fail with an error that the headers name. It
+ * must not crash, hang, or leak memory. Linked with --wrap for each function that asks the system.
  *
  * A test defines program(), and calls refuse_all() or refuse().
  */
@@ -18,18 +18,18 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
-/* 0, or the error that it ended with. */
+/* Returns 0, or the error that ended the program. */
 static int program(void);
 
 /* ---- refusing --------------------------------------------------------------------------------------------------- */
 
 static struct {
 	unsigned first, width;
-	uint32_t count; /* atomic: requests so far */
+	uint32_t count; /* requests so far; atomic */
 	bool counting;	/* atomic */
-	bool of_others; /* what this thread requests is not refused */
+	bool of_others; /* the requests of this thread are not refused */
 	pthread_t self;
-	long blocks; /* atomic: of malloc, that live */
+	long blocks; /* living blocks of malloc; atomic */
 } refusing;
 
 static bool refused(void)
@@ -70,7 +70,7 @@ WRAPPED(int, mprotect, (void *at, size_t size, int access), (at, size, access), 
 WRAPPED(FILE *, open_memstream, (char **text, size_t *size), (text, size), NULL, ENOMEM, )
 WRAPPED(int, timerfd_create, (int clock, int flags), (clock, flags), -1, EMFILE, )
 
-/* Not by --wrap: the library has a __wrap_pthread_create for programs. */
+/* Not wrapped with --wrap, because the library already has a __wrap_pthread_create for programs. */
 typedef int create_t(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
@@ -100,10 +100,10 @@ void __wrap_free(void *block)
 
 /* ---- in a process of its own ------------------------------------------------------------------------------------ */
 
-/* None that a sanitizer ends with. */
+/* Exit codes that no sanitizer uses. */
 enum { WENT_WELL = 40, SAID_SO, NO_MORE };
 
-/* What the first run leaves is kept for the next; a second leaves nothing more. */
+/* Memory that the first run leaves allocated may be kept for the next run. A second run must leave no more. */
 static int refuse(unsigned first, unsigned width)
 {
 	long blocks;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Programs for libseff's scheduler and actors: a tree that sums by sleeping and by polling, wakers that come early,
- * late and all at once, tasks that end where they wake, effects of seff.h inside of tasks, actors.
+ * Programs for libseff's scheduler and actors: a tree that sums by sleeping and by polling, wakers that arrive early,
+ * late and all at once, tasks that end where they wake, effects of seff.h inside tasks, actors.
  *
  *   scheff WORKERS [outside | actor]
  */
@@ -25,10 +25,10 @@
 
 /* ---- a value that one task waits for ----------------------------------------------------------------------------- */
 
-static char is_there; /* its address, in place of a waker's */
+static char is_there; /* its address stands for a waker when the value is present */
 
 typedef struct {
-	struct scheff_waker_t *waker; /* NULL: nobody waits yet; &is_there */
+	struct scheff_waker_t *waker; /* NULL: no task waits yet; &is_there: the value is present */
 	long value;
 } later_t;
 
@@ -51,7 +51,7 @@ static long await_value(later_t *later)
 	return later->value;
 }
 
-/* `ends`: the caller's task ends with it, if somebody was asleep. */
+/* If `ends` is set and a task slept, the caller's task ends here. */
 static void set_value(later_t *later, long value, bool ends)
 {
 	struct scheff_waker_t *waker;
@@ -127,7 +127,7 @@ static void tree(size_t workers, bool polls)
 	CHECK(root.sum.value == (long)LEAVES * (LEAVES - 1) / 2);
 }
 
-/* ---- many woken at once, and a task that goes on after it -------------------------------------------------------- */
+/* ---- many tasks woken at once, and a task that continues after them ---------------------------------------------- */
 
 enum { SLEEPERS = 50 };
 
@@ -192,7 +192,7 @@ static void *performs(void *unused)
 	(void)unused;
 	for (long i = 0; i < 10; i++) {
 		sum += PERFORM(first_one, i);
-		scheff_poll(all_asleep, NULL); /* a wait of the task, from within the coroutine */
+		scheff_poll(all_asleep, NULL); /* the task waits from within the coroutine */
 		sum += PERFORM(last_one, i);
 	}
 	return (void *)sum;
@@ -240,7 +240,7 @@ static void effects(size_t workers)
 		CHECK(results[i] == 101 * 45);
 }
 
-/* ---- actors: a ring, a sender that fills a mailbox, one that sends to the dead ----------------------------------- */
+/* ---- actors: a ring, a sender that fills a mailbox, sends to a dead actor ---------------------------------------- */
 
 enum { AROUND = 20, ROUNDS = 100 };
 
@@ -293,7 +293,7 @@ static void *starts_actors(actor_t *self)
 	for (intptr_t i = 1; i <= 3 * DEFAULT_MAILBOX_CAPACITY; i++)
 		actor_send(receiver, (void *)i);
 	scheff_poll(all_received, NULL);
-	/* It ends, or has ended: more messages than it has room for. */
+	/* The receiver ends or has ended. These are more messages than its mailbox has room for. */
 	for (intptr_t i = 1; i <= 3 * DEFAULT_MAILBOX_CAPACITY; i++)
 		actor_send(receiver, (void *)i);
 	return NULL;

@@ -4,7 +4,7 @@
  *
  * Producers send items, give permits and set events. Consumers select among all of them, with deadlines, and some are
  * cancelled. At the end each item has been received once, each permit has been taken once, and each event has been
- * seen: a case that is not done has no effect, and one that can be done is not forgotten.
+ * seen: a case that is not chosen has no effect, and a ready case is not forgotten.
  */
 #include "check.h"
 #include "draw.h"
@@ -68,7 +68,7 @@ static void *produces(void *member)
 	return NULL;
 }
 
-/* Case CASES - 1 is the end; an event that the consumer has seen is none of its cases any more. */
+/* Case CASES - 1 is the stop event. An event that the consumer has already seen is left out. */
 static void prepare(struct world *w, weft_case_t *cases, unsigned *item, const bool *seen)
 {
 	memset(cases, 0, CASES * sizeof *cases);
@@ -127,7 +127,7 @@ static struct member member(struct world *w, unsigned number)
 	return (struct member){w, number, w->seed * 64 + number};
 }
 
-/* Consumers that are cancelled in between. */
+/* Cancels some consumers while they select. */
 static void *cancels(void *pass)
 {
 	const weft_task_attr_t codes = {.flags = WEFT_TASK_CODES};
@@ -192,7 +192,7 @@ static void *conserves(void *world)
 	return w;
 }
 
-/* All cases can be done: weft_select does the first one, weft_select_fair does each now and then. */
+/* All cases are ready: weft_select takes the first case, weft_select_fair takes each case now and then. */
 static void *orders(void *pass)
 {
 	weft_chan_t *chan = weft_chan_make(0, 1000);

@@ -2,9 +2,9 @@
 /*
  * Join sets, broadcasts, watches, a once whose function fails: PROGRAM WORKERS FIRST-SEED COUNT; 0 workers: simulated.
  *
- * A join set: each task is returned once, with its result, and no more of them run than the limit says. A broadcast:
- * a receiver gets the items in their order, and those that it has got and missed are all. A once: one call succeeds, or
- * one is told of.
+ * A join set returns each task once, with its result, and never runs more tasks than its limit. A broadcast: a receiver
+ * gets the items in their order, and the received and missed items together are all items. A once: one call succeeds,
+ * or one call reports the error.
  */
 #include "check.h"
 #include "draw.h"
@@ -145,7 +145,7 @@ static void *fails_at_once(void *pass)
 	weft_task_fail(-EIO);
 }
 
-/* A task that fails cancels its scope, and so the wait for the next one. */
+/* A task that fails cancels its scope, which also cancels the wait for the next task. */
 static void *fails(void *pass)
 {
 	struct set_world w = {0};
@@ -278,7 +278,7 @@ static int makes(void *pass)
 	return w->tells ? -EIO : calls <= w->failures ? -EAGAIN : 0;
 }
 
-/* The last user frees it, as soon as its call has returned. */
+/* The last user frees it as soon as the user's call has returned. */
 static void gives_back(struct once_world **w)
 {
 	if (__atomic_sub_fetch(&(*w)->users, 1, __ATOMIC_SEQ_CST) == 0) {
@@ -326,7 +326,7 @@ static void *once(void *pass)
 		CHECK(weft_scope_spawn_with(&scope, &handles[i], calls, &callers[i], NULL) == 0);
 	}
 	yield_a_little(&random);
-	if (!(seed % 2)) /* an initializer that is cancelled is told of as an error */
+	if (!(seed % 2)) /* a cancelled initializer is reported as an error */
 		weft_task_cancel(&handles[draw(&random, CALLERS)]);
 	CHECK(weft_scope_wait(&scope) == 0);
 	return pass;

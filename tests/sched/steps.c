@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Random programs in a loop of the program's own, stepped with random budgets: PROGRAM FIRST-SEED COUNT.
+ * Random programs in an event loop of the program, stepped with random budgets: PROGRAM FIRST-SEED COUNT.
  *
  * Tasks pass values on by pipes and by channels, each of which has one sender and one receiver. So every order of tasks
  * leads to the same result. A program is drawn as a list of exchanges; `model` carries them out one after the other, by
  * two arrays and no code of the library. A task runs its part of the list.
  *
- * Some programs wait for nothing but each other. Then, because the list is an order in which everything can be done, a
- * task can run until all have ended, and each step must say so. For the others poll has a limit far beyond any need.
+ * In some programs tasks wait only for each other. Because the list is an order in which all exchanges can be done, a
+ * task can run until all tasks have ended, and each step must return that tasks are ready. For the other programs, the
+ * limit of poll is far longer than any wait needs.
  */
 #include "loop.h"
 
@@ -19,12 +20,12 @@ enum extra { NOTHING, YIELDS, SPAWNS, SPINS, SLEEPS };
 
 struct exchange {
 	int from, to;
-	enum extra before[2]; /* what its sender, and its receiver, does first */
+	enum extra before[2]; /* the extra actions of the sender and of the receiver before the exchange */
 };
 
 struct plan {
 	struct exchange list[EXCHANGES];
-	int kinds[LINES]; /* room of the channel; -1: a pipe */
+	int kinds[LINES]; /* room of the channel, or -1 for a pipe */
 	bool pure;	  /* no task waits for time or the kernel */
 };
 
@@ -89,7 +90,7 @@ static void *counts(void *argument)
 {
 	struct world *w = argument;
 
-	w->children++; /* one thread steps */
+	w->children++; /* not atomic: one thread runs all steps */
 	return NULL;
 }
 
@@ -182,7 +183,7 @@ static void close_lines(struct world *w)
 			CHECK(weft_chan_free(w->chans[i]) == 0);
 }
 
-/* Nanoseconds. The smallest end a step after each task. */
+/* A budget in nanoseconds. With the smallest budgets a step ends after each task. */
 static uint64_t budget(void)
 {
 	static const uint64_t all[] = {0, 0, 0, 1, 1000, 100000, 1 * MS, 5 * MS, WEFT_NEVER};

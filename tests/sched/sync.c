@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What tasks and threads wait for. */
+/* Objects that tasks and threads wait for. */
 #include "check.h"
 
 #include <pthread.h>
@@ -97,7 +97,7 @@ static void *conditions(void *pass)
 	return pass;
 }
 
-/* A cancelled wait for a condition has the mutex again when the cleanup unlocks it. */
+/* After a cancelled wait for a condition, the cleanup that unlocks the mutex owns it again. */
 static void unlocks(weft_mutex_t *mutex)
 {
 	CHECK(weft_mutex_unlock(mutex) == 0);
@@ -109,7 +109,7 @@ static void *waits_locked(void *argument)
 
 	CHECK(weft_mutex_lock(&s->mutex) == 0);
 	weft_defer(unlocks, &s->mutex);
-	__atomic_fetch_add(&s->rounds, 1, __ATOMIC_RELAXED); /* others look without the mutex */
+	__atomic_fetch_add(&s->rounds, 1, __ATOMIC_RELAXED); /* other tasks read it without the mutex */
 	for (;;)
 		weft_cond_wait(&s->cond, &s->mutex);
 	return s;
@@ -187,7 +187,7 @@ static void *readers_and_writers(void *pass)
 	CHECK(weft_rwlock_read(&b.lock) == 0);
 	for (int i = 0; i < 6; i++)
 		CHECK(weft_scope_spawn(&scope, reads, &b) == 0);
-	CHECK(weft_scope_wait(&scope) == 0); /* they read beside this one */
+	CHECK(weft_scope_wait(&scope) == 0); /* the tasks read at the same time as this task */
 	CHECK(weft_rwlock_unlock(&b.lock) == 0);
 	CHECK(b.most && !b.lock.readers);
 	{
@@ -280,7 +280,7 @@ static void *events_groups_once(void *pass)
 	return pass;
 }
 
-/* A caller of a once waits for another caller's call as long as it likes. */
+/* In a once, a caller waits for another caller's call, however long it takes. */
 struct slow {
 	weft_once_t once;
 	weft_event_t begun, goes_on;
@@ -317,7 +317,7 @@ static void *a_once_has_a_deadline(void *pass)
 	return pass;
 }
 
-/* A rate of one each millisecond, three in a row. When turn number i came. */
+/* A rate of one turn per millisecond, three in a row. Records when turn number i came. */
 struct limited {
 	weft_rate_t rate;
 	uint64_t begun, came[20];
@@ -517,10 +517,10 @@ static void *closing_wakes(void *pass)
 	WEFT_SCOPE(scope);
 	for (int i = 0; i < RECEIVERS; i++)
 		CHECK(weft_scope_spawn(&scope, receives_one, c) == 0);
-	/* More than workers: when all have begun, some wait. */
+	/* There are more tasks than workers: when all have begun, some wait. */
 	while (__atomic_load_n(&begun, __ATOMIC_RELAXED) < RECEIVERS)
 		CHECK(weft_task_yield() == 0);
-	CHECK(weft_sleep(MS) == 0); /* a simulation may switch between the count and the wait */
+	CHECK(weft_sleep(MS) == 0); /* the simulator may switch between the count and the wait */
 	CHECK(weft_chan_free(c) == -EBUSY);
 	CHECK(weft_chan_close(c) == 0);
 	CHECK(weft_scope_wait(&scope) == 0);
@@ -528,7 +528,7 @@ static void *closing_wakes(void *pass)
 	return pass;
 }
 
-/* What is received while a deadline passes or a cancellation comes is received, or still there. */
+/* If a deadline passes or a cancellation arrives during a receive, the item is received, or is still in the channel. */
 struct racing {
 	weft_chan_t *chan;
 	long sent, got;
@@ -635,7 +635,7 @@ static void *selects_merge(void *pass)
 	return pass;
 }
 
-/* Both sides select, over both channels and both ways: every exchange has two sides that agree. */
+/* Both sides select, over both channels and both directions: in every exchange the two sides agree. */
 struct both {
 	weft_chan_t *a, *b;
 	long sent, got;
@@ -739,7 +739,7 @@ static void *locks_all(void *locks)
 	return NULL;
 }
 
-/* Such calls do not wait, and so a cancellation does not end them. */
+/* These calls do not wait, so a cancellation does not end them. */
 static void *nothing_waits_at_deadline_0(void *pass)
 {
 	struct locks locks = {0};

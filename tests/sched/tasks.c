@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Tasks, scopes, cancellation, deadlines, handlers between a task and its runtime. */
+/* Tasks, scopes, cancellation, deadlines, and handlers between a task and its runtime. */
 #include "check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
-/* Compilers take pthread_self() for constant in a function, but a task moves between threads. */
+/* Compilers assume that pthread_self() is constant within a function, but a task moves between threads. */
 __attribute__((noinline)) static pthread_t this_thread(void)
 {
 	__asm__ volatile("");
@@ -32,7 +32,7 @@ static void *a_scope_waits(void *pass)
 		CHECK(weft_scope_spawn(&scope, doubles, &numbers[i]) == 0);
 	}
 	CHECK(weft_scope_wait(&scope) == 0);
-	CHECK(weft_scope_wait(&scope) == 0); /* again: nothing */
+	CHECK(weft_scope_wait(&scope) == 0); /* a second wait has nothing to wait for */
 	for (i = 0; i < 100; i++)
 		CHECK(numbers[i] == 2 * i);
 	return pass;
@@ -61,7 +61,7 @@ static void *a_join_gets_the_result(void *pass)
 	CHECK(weft_join(&task, &result) == 0);
 	CHECK(result == &number && number == 42);
 	CHECK(weft_join(&task, &result) == 0);
-	weft_task_cancel(&task); /* it has ended */
+	weft_task_cancel(&task); /* the task has already ended */
 	CHECK(weft_scope_wait(&scope) == 0);
 	return pass;
 }
@@ -88,7 +88,7 @@ static void *detached_tasks_end(void *pass)
 {
 	void *result = NULL;
 
-	/* In a runtime of its own, which blocks this worker. */
+	/* Uses a runtime of its own, which blocks this worker. */
 	CHECK(weft_rt_run(&(weft_rt_config_t){.workers = 2}, spawns_detached, pass, &result) == 0);
 	CHECK(result == pass && detached_ran == 10);
 	return pass;
@@ -149,7 +149,7 @@ static void *sleeping_is_never_shorter(void *pass)
 	}
 	CHECK(weft_scope_wait(&scope) == 0);
 	CHECK(weft_now() >= begin + 70 * MS);
-	/* Only where time is simulated is the order certain. */
+	/* The order is certain only in simulated time. */
 	if (weft_now() == begin + 70 * MS)
 		for (i = 0; i < 10; i++)
 			for (j = 0; j < 10; j++)
@@ -177,7 +177,7 @@ static void *many_timers(void *pass)
 	return pass;
 }
 
-/* Close together, and in a simulation all ahead of its time, in the wheel's current tick. */
+/* The timers are close together. In a simulation all of them are in the wheel's current tick, ahead of its time. */
 static void *timers_of_one_tick(void *pass)
 {
 	enum { N = 200 };
@@ -209,7 +209,8 @@ static void *waits_in_time(void *limited)
 	return l;
 }
 
-/* Half of the timers are disarmed after the wheel has moved them between its lists; the others must not be lost. */
+/* Half of the timers are disarmed after the wheel has moved them between its lists; the other timers must not
+ * be lost. */
 static void *timers_are_disarmed_where_they_moved(void *pass)
 {
 	enum { N = 400 };
@@ -236,7 +237,7 @@ static void *timers_are_disarmed_where_they_moved(void *pass)
 
 static void count(int *cleanups)
 {
-	weft_sleep(MS); /* cleanups wait as other code does */
+	weft_sleep(MS); /* cleanups may wait like other code */
 	++*cleanups;
 }
 
@@ -441,7 +442,7 @@ static void *a_handler_catches_cancellation(void *pass)
 	return pass;
 }
 
-/* A task that has caught its cancellation is told again at each later wait. Its cleanups may wait all the same. */
+/* If a task catches its cancellation, each later wait reports it again. Its cleanups may wait nevertheless. */
 static void waits_to_clean(void *cleaned)
 {
 	CHECK(weft_sleep(MS) == 0 && weft_task_yield() == 0);
@@ -482,7 +483,7 @@ static void *a_caught_cancellation_is_told_again(void *pass)
 	return pass;
 }
 
-/* A coroutine that a task deletes cleans up to the end, though the task is cancelled meanwhile. */
+/* A coroutine that a task deletes runs its cleanups completely, even if the task is cancelled meanwhile. */
 struct deletion {
 	weft_event_t cleans, goes_on;
 	int cleaned;
@@ -530,8 +531,8 @@ static void *deletions_clean_up_to_the_end(void *pass)
 	return pass;
 }
 
-/* A cleanup at the ordinary end of its scope waits in each of these ways, and is not cancelled. The next wait after the
- * cleanup is. */
+/* At the ordinary end of its scope, a cleanup waits in each of these ways, and is not cancelled. The next wait after
+ * the cleanup is cancelled. */
 struct ending {
 	weft_event_t cleans, goes_on;
 	weft_mutex_t mutex;
@@ -597,7 +598,7 @@ static void *scopes_clean_up_to_the_end(void *pass)
 	return pass;
 }
 
-/* A deadline that is set, moved and taken away while tasks run. */
+/* A deadline is set, moved and removed while tasks run. */
 static void *sleeps_3_ms(void *unused)
 {
 	CHECK(weft_sleep(3000000) == 0);
@@ -651,8 +652,8 @@ static void *a_deadline_moves(void *pass)
 	return pass;
 }
 
-/* Ticks every 10 ms of a clock that the handlers keep. The work after the second and the third tick takes 27 ms. When
- * the ticks come, in ms. */
+/* Ticks every 10 ms of a clock that the handlers keep. The work after the second and the third tick takes 27 ms.
+ * Records when the ticks come, in ms. */
 static uint64_t reads_clock(void *now)
 {
 	return *(uint64_t *)now;
@@ -704,7 +705,7 @@ static void *tickers_keep_their_rhythm(void *pass)
 	return pass;
 }
 
-/* A task that looks for its cancellation without waiting. */
+/* A task that checks for its cancellation without waiting. */
 struct checking {
 	weft_task_t task;
 	int passed;
@@ -744,7 +745,7 @@ static void *a_check_ends_a_task(void *pass)
 	return pass;
 }
 
-/* The first failure counts, not that of a cleanup. */
+/* The scope reports the first failure, not the failure of a cleanup. */
 static void fails_to_clean(void *unused)
 {
 	(void)unused;
@@ -831,7 +832,7 @@ static void *handlers_in_between(void *pass)
 	return pass;
 }
 
-/* A scheduler of the user's own, in a task: round and round, waits are polled. */
+/* A round-robin scheduler of the user, inside a task, which polls its waits. */
 struct own {
 	weft_coro_t *k;
 	weft_waiter_t *waits;
@@ -935,7 +936,7 @@ static void *blocks(void *thread)
 			nanosleep(&ms, NULL);
 		}
 		*(bool *)thread = !pthread_equal(before, this_thread());
-		weft_sleep(MS); /* and waits, in between */
+		weft_sleep(MS); /* sleeps between its turns */
 	}
 	return thread;
 }
@@ -984,7 +985,7 @@ static void block_and_release(size_t count)
 	CHECK(weft_scope_wait(&scope) == 0);
 }
 
-/* Each round has one task more than there are idle helpers, and the last task releases the others. */
+/* Each round has one more task than idle helpers, and the last task releases the other tasks. */
 static void *helpers_need_each_other(void *config)
 {
 	if (!((weft_rt_config_t *)config)->workers)
@@ -999,7 +1000,7 @@ static void *helpers_need_each_other(void *config)
 	return config;
 }
 
-/* For top, ps and debuggers. */
+/* The name that top, ps and debuggers show. */
 static void name_is(const char *expected)
 {
 	char name[32] = "";
@@ -1012,7 +1013,7 @@ static void name_is(const char *expected)
 static void *threads_have_names(void *config)
 {
 	if (!((weft_rt_config_t *)config)->workers)
-		return config; /* simulated: by the program's own thread */
+		return config; /* simulated tasks run on the program's own thread */
 	name_is("weft-");
 	weft_blocking
 	{
@@ -1021,7 +1022,7 @@ static void *threads_have_names(void *config)
 	return config;
 }
 
-/* The program's own preparation of each worker's thread. */
+/* The program prepares each worker's thread itself. */
 static __thread unsigned prepared;
 
 static void prepares(unsigned worker, void *count)
@@ -1109,7 +1110,7 @@ static void *dumps(void *pass)
 	WEFT_SCOPE(scope);
 	CHECK(weft_scope_spawn_with(&scope, NULL, sleeps_for_ever, &cleanups, &attr) == 0);
 	CHECK(weft_dump(-1) == -EBADF);
-	do { /* when the task begins is up to its worker */
+	do { /* the worker decides when the task begins */
 		weft_sleep(2 * MS);
 		memset(text, 0, sizeof text);
 		CHECK(weft_dump(pipes[1]) == 0);
@@ -1124,13 +1125,13 @@ static void *dumps(void *pass)
 	return pass;
 }
 
-/* A plain thread makes a runtime's last task ready, and the runtime ends before the thread's call does. */
+/* A plain thread makes the last task of a runtime ready, and the runtime ends before the thread's call returns. */
 struct last {
 	weft_event_t event;
 	uint32_t waits, over;
 };
 
-/* The worker stays awake, and takes the task before it is told of it. */
+/* The worker stays awake, and takes the task before the thread wakes the worker. */
 static void *stays_awake(void *argument)
 {
 	struct last *l = argument;
@@ -1181,10 +1182,10 @@ static void *joins_crowd(void *count)
 	return count;
 }
 
-/* Who gives way again and again is passed by all that it has spawned. */
+/* A task that yields again and again lets all tasks that it has spawned run. */
 static void *yielding_lets_a_crowd_run(void *pass)
 {
-	const time_t limit = time(NULL) + 5; /* another worker has some of them, and its thread may not be running */
+	const time_t limit = time(NULL) + 5; /* another worker has some tasks, and its thread may not be running */
 	long turns = 0;
 	int count = 0;
 
@@ -1202,7 +1203,7 @@ struct awake {
 	int slept; /* atomic */
 };
 
-enum { SLEEPERS = 100, YIELDERS = 600 /* more than a worker has room for */ };
+enum { SLEEPERS = 100, YIELDERS = 600 /* more tasks than a worker has room for */ };
 
 static void *sleeps_once(void *argument)
 {
@@ -1213,7 +1214,7 @@ static void *sleeps_once(void *argument)
 	return a;
 }
 
-/* Simulated time stands still meanwhile. */
+/* Simulated time stands still in this loop. */
 static void *yields_until_all_slept(void *argument)
 {
 	struct awake *a = argument;
@@ -1228,7 +1229,7 @@ static void *yields_until_all_slept(void *argument)
 	return a;
 }
 
-/* A worker always has a task to run that is ready, and ends timers all the same. */
+/* A worker that always has a ready task still ends its timers. */
 static void *yielding_lets_timers_end(void *pass)
 {
 	struct awake a = {.begin = weft_now()};

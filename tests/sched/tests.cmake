@@ -12,7 +12,7 @@ foreach(program tasks sync)
 	weft_test(${program}.simulated COMMAND @${program}.gcc simulate 100)
 endforeach()
 
-# By the static library, whose constructors are linked behind the program's.
+# Linked with the static library, whose constructors are linked behind the program's.
 weft_program(before_main gcc SOURCES before_main.c FLAGS -Wall -Wextra)
 weft_program(before_main_cpp gcc SOURCES before_main.cc FLAGS -std=c++17 -Wall -Wextra)
 weft_test(before_main COMMAND @before_main.gcc)
@@ -21,7 +21,7 @@ weft_test(before_main.cpp COMMAND @before_main_cpp.gcc)
 weft_program(alone gcc SOURCES alone.c FLAGS -Wall -Wextra)
 weft_test(alone COMMAND @alone.gcc 30 SECONDS 60)
 
-# None (0) of the workers: simulated.
+# 0 workers: simulated.
 weft_program(random gcc SOURCES random.c FLAGS -Wall -Wextra)
 weft_program(owners gcc SOURCES owners.c FLAGS -Wall -Wextra)
 foreach(workers 1 8)
@@ -35,13 +35,13 @@ foreach(workers 0 1 2 8)
 	weft_test(random.${workers} COMMAND @random.gcc ${workers} 0 1000 SECONDS 120)
 endforeach()
 
-# Values that tasks inherit, against a model.
+# Values that tasks inherit, compared with a model.
 weft_program(values gcc SOURCES values.c FLAGS -Wall -Wextra)
 foreach(workers 0 1 8)
 	weft_test(values.${workers} COMMAND @values.gcc ${workers} 0 1000 SECONDS 60)
 endforeach()
 
-# Waits that are cancelled or time out, against a model (simulated and with one worker), and in a crowd.
+# Waits that are cancelled or time out, compared with a model (simulated and with one worker), and in a crowd of tasks.
 weft_program(early gcc SOURCES early.c FLAGS -Wall -Wextra)
 foreach(workers 0 1 2 8)
 	weft_test(early.${workers} COMMAND @early.gcc ${workers} 0 500 SECONDS 60)
@@ -52,7 +52,7 @@ foreach(canary barrier_counts_ended_waits ended_writers_keep_readers_out)
 endforeach()
 weft_test(canary.barrier_counts_ended_waits.8 COMMAND @barrier_counts_ended_waits.gcc 8 0 500 FAILS SAYS "PARTIES . c->opened")
 
-# Wrong uses: an error code, or one line and the end. misuse_line(NAME WHAT-IT-SAYS [NAME-OF-THE-MODE…])
+# Wrong uses: an error code, or one message and the end of the process. misuse_line(NAME MESSAGE [NAME-OF-THE-MODE…])
 weft_program(misuse gcc SOURCES misuse.c FLAGS -Wall -Wextra)
 foreach(workers 1 2 8)
 	weft_test(misuse.${workers} COMMAND @misuse.gcc ${workers})
@@ -97,7 +97,7 @@ foreach(compiler IN LISTS weft_compilers)
 		${weft_tests}/sched/misuse_null.c ENDS 1 SAYS "${warned}")
 endforeach()
 
-# Each request for memory, a thread or a descriptor refused in turn.
+# Refuses each request for memory, a thread or a descriptor in turn.
 set(refusing -ldl)
 foreach(name malloc calloc realloc aligned_alloc free mmap mprotect open_memstream timerfd_create)
 	list(APPEND refusing -Wl,--wrap=${name})
@@ -129,7 +129,7 @@ weft_test(fair.mistakes COMMAND @fair.gcc mistakes)
 weft_program(mutex_never_hands_over gcc SOURCES fair.c CANARY mutex_never_hands_over)
 weft_test(canary.mutex_never_hands_over COMMAND @mutex_never_hands_over.gcc 1 the_first_waiter_loses_four_times FAILS SAYS "passed_over <= 4")
 
-# Objects that are freed by their last user. tests/orders has the canaries that need luck here.
+# Objects that are freed by their last user. tests/orders has the canaries that are found only by chance here.
 weft_program(freed gcc SOURCES freed.c FLAGS -Wall -Wextra LINK -Wl,--wrap=calloc,--wrap=free)
 foreach(workers 1 2 8)
 	weft_test(freed.${workers} COMMAND @freed.gcc ${workers})
@@ -137,7 +137,7 @@ endforeach()
 weft_program(channel_forgets_who_leaves gcc SOURCES freed.c CANARY channel_forgets_who_leaves LINK -Wl,--wrap=calloc,--wrap=free)
 weft_test(canary.channel_forgets_who_leaves COMMAND @channel_forgets_who_leaves.gcc 8 FAILS)
 
-# A program's own loop.
+# An event loop of the program.
 weft_program(embed gcc SOURCES embed.c FLAGS -Wall -Wextra)
 weft_test(embed COMMAND @embed.gcc)
 weft_program(quota gcc SOURCES quota.c FLAGS -Wall -Wextra)
@@ -162,7 +162,7 @@ endforeach()
 weft_test(scheff.outside COMMAND @scheff.gcc 1 outside ENDS 134 SAYS "weft: scheff_fork: was called outside of a task")
 weft_test(scheff.actor_outside COMMAND @scheff.gcc 1 actor ENDS 134 SAYS "^weft: fork_actor: was called outside of a task")
 
-# What a runtime says of itself.
+# Messages of the runtime: deadlocks, long turns, dumps.
 weft_program(watch gcc SOURCES watch.c FLAGS -g -Wall -Wextra)
 find_program(WEFT_ADDR2LINE_PROGRAM addr2line)
 set(deadlock "weft: deadlock: every task waits, and no thread is left to wake one. All are cancelled. The tasks:")
@@ -214,7 +214,7 @@ weft_program(objects gcc SOURCES objects.cc FLAGS -std=c++17 -Wall -Wextra -Werr
 weft_test(objects.2 COMMAND @objects.gcc 2)
 weft_test(objects.simulate COMMAND @objects.gcc simulate 20)
 
-# What does not compile is called what it is, by one error.
+# The compiler reports each wrong use by one error that names the mistake.
 file(GLOB mistakes CONFIGURE_DEPENDS ${weft_tests}/sched/wrong/*.cc)
 foreach(compiler IN LISTS weft_compilers)
 	string(REGEX REPLACE "^gcc$" "g++" driver ${compiler})
@@ -226,8 +226,8 @@ foreach(compiler IN LISTS weft_compilers)
 endforeach()
 weft_test(canary.wrong COMMAND ${weft_tests}/wrong.py g++ ${weft_tests}/sched/misuse_cpp.cc ${weft_gcc_cxx} -std=c++17 FAILS SAYS "it compiles")
 
-# Tasks do not run on copied stacks; a coroutine inside a task that does cannot wait. One worker: with two the spawned
-# task may end before the scope does, and then nothing waits.
+# Tasks do not run on copied stacks. A coroutine on a copied stack inside a task cannot wait. One worker, because with
+# two the spawned task may end before the scope does, and then the scope has nothing to wait for.
 weft_test(sync COMMAND @sync.gcc 2 ON copy)
 weft_test(copied COMMAND @tasks.gcc 1 handlers_in_between ON copy ENDS 134 SAYS "^weft: the task of coroutine #[0-9]+ waits for tasks of a scope in a coroutine")
 
@@ -237,7 +237,8 @@ foreach(bug lost_update lost_wakeup lock_order forgotten_join aba livelock lost_
 	weft_test(right.${bug} COMMAND @bugs.gcc ${bug} 200 right)
 endforeach()
 
-# A catalogue of mistakes, each found from several first seeds on; the limits of a simulation, its time, its jobs.
+# A catalogue of mistakes, which the simulator finds from several first seeds; limits of a simulation, its
+# time, its jobs.
 weft_program(catalogue gcc SOURCES catalogue.c FLAGS -Wall -Wextra)
 weft_test(catalogue COMMAND @catalogue.gcc find 500 5 SECONDS 120)
 weft_test(catalogue.right COMMAND @catalogue.gcc right 200)
@@ -251,7 +252,7 @@ weft_test(says.livelock COMMAND @limits.gcc time_and_turns run ENV WEFT_SIMULATE
 weft_test(says.debugger COMMAND @limits.gcc late run ENV WEFT_SIMULATE=0+500 ENDS 1
 	  SAYS "WEFT_SIMULATE=order:cost=[0-9]+,\nweft: in a debugger: WEFT_SIMULATE=[0-9]+ gdb --args .*limits.gcc'? late run")
 
-# What WEFT_SIMULATE may say, and must not; before_main simulates nothing else by the environment.
+# Valid and invalid values of WEFT_SIMULATE. before_main simulates only when the environment asks for it.
 set(number 0)
 foreach(asked IN ITEMS 5+ 5+0 +5 5x 99999999999999999999 order:1 order:3=99999999999 order:3=1,, order:99999999999=1 order:seed=x order:cost=x order:cost=1,seed=2)
 	math(EXPR number "${number} + 1")
@@ -266,7 +267,7 @@ endforeach()
 weft_test(says.lost_task COMMAND @bugs.gcc lost_task 1000 ENDS 0 SAYS "weft: tasks are lost, which the first task has left behind, simulated with seed")
 weft_test(says.lock_order COMMAND @bugs.gcc lock_order 1000 ENDS 0 SAYS "weft: deadlock, simulated with seed")
 
-# Bugs of the run time: canary(NAME PROGRAM WHAT-IT-SAYS ARGUMENT…)
+# Bugs of the run time: canary(NAME PROGRAM MESSAGE ARGUMENT…)
 function(sched_canary name program says)
 	string(REPLACE random_finds_ mutex_has_ bug ${name})
 	weft_program(${name} gcc SOURCES ${program}.c CANARY ${bug})
@@ -292,7 +293,7 @@ sched_canary(simulator_has_no_choice bugs "aba: not found" aba 100)
 weft_program(one_choice gcc SOURCES catalogue.c CANARY simulator_has_no_choice)
 weft_test(canary.one_choice COMMAND @one_choice.gcc find 20 1 FAILS SAYS "check_then_act +.  21 ")
 
-# Frames on the heap, whose blocks change the thread.
+# Frames on the heap, whose blocks move between threads.
 weft_linked(flow segmented gcc SOURCES flow.c FLAGS -O2)
 weft_test(flow COMMAND @flow.segmented.gcc ON heap segmented)
 weft_linked_object(flowing segmented gcc flow.c -O2)

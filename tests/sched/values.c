@@ -2,9 +2,9 @@
 /*
  * Values that tasks inherit, drawn at random: PROGRAM WORKERS FIRST-SEED COUNT; 0 workers: simulated.
  *
- * Blocks that bind, scopes, tasks, bodies of weft_run and generators are nested at random, and are left by their end,
- * by return, by an exception effect, by cancellation and by the deletion of a generator. The model is an array: what
- * each key should be bound to. It is copied at each step inwards, so that it needs no way back.
+ * Blocks that bind, scopes, tasks, bodies of weft_run and generators are nested at random. Their end, a return, an
+ * exception effect, a cancellation or the deletion of a generator leaves them. The model is an array with the value
+ * that each key should be bound to. Each inner step gets a copy of the array, so the model need not undo its changes.
  */
 #include "check.h"
 #include "draw.h"
@@ -18,12 +18,12 @@ struct values {
 
 struct place {
 	struct values values;
-	/* The scope that the task belongs to, and what a task has that is started in it. */
+	/* The scope that the task belongs to, and the values that a task started in that scope inherits. */
 	weft_scope_t *scope;
 	const struct values *inherited;
 	uint64_t random;
 	int depth;
-	bool in_body; /* of a weft_run that `leaves` ends */
+	bool in_body; /* inside the body of a weft_run that `leaves` ends */
 };
 
 static const char keys[KEYS];
@@ -119,7 +119,7 @@ static void opens(struct place p)
 	for (int i = 0; i < 3; i++) {
 		unsigned key = draw(&p.random, KEYS);
 
-		/* Not seen by the tasks: the scope is open already. */
+		/* The tasks do not see this value, because the scope is already open. */
 		weft_bind(&keys[key], &mine);
 		children[i].waits = draw(&p.random, 4) == 0;
 		inner.random = p.random;
@@ -142,7 +142,7 @@ static void opens(struct place p)
 	check(&p.values);
 }
 
-/* A task of the scope that the caller's task belongs to, whatever is bound here. */
+/* Starts a task in the scope of the caller's task, whatever values are bound here. */
 static void starts_sibling(struct place p)
 {
 	struct child c = {0};
@@ -180,7 +180,7 @@ static void runs(struct place p)
 }
 
 struct generator {
-	const struct place *resumer, *deleter; /* what is bound there */
+	const struct place *resumer, *deleter; /* the values that are bound in the resumer and in the deleter */
 	uint64_t random;
 	int own[KEYS];
 	bool has[KEYS];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a runtime says: a deadlock, tasks that do not let others run, a dump upon a signal.
+ * Messages of a runtime: a deadlock, tasks that do not let other tasks run, a dump upon a signal.
  *
  *   watch NAME [WORKERS]
  *
- * Each test in a process of its own, because each counts on its threads or says something.
+ * Each test is a process of its own, because it depends on its number of threads or prints messages.
  */
 #define _GNU_SOURCE
 #include "check.h"
@@ -86,7 +86,7 @@ static int deadlock(const weft_rt_config_t *config)
 	return 0;
 }
 
-/* A detached task waits for ever, and the first has ended well. */
+/* A detached task waits for ever, and the first task has succeeded. */
 static void *waits_for_nobody(void *event)
 {
 	(void)weft_event_wait(event);
@@ -109,7 +109,7 @@ static int lost_task(const weft_rt_config_t *config)
 	return 0;
 }
 
-/* Cancelled, it waits again: it is reported once more, and abandoned. */
+/* When cancelled, the task waits again. The runtime reports it a second time, and abandons it. */
 static void *does_not_give_up(void *event)
 {
 	CHECK(weft_event_wait(event) == -ECANCELED);
@@ -197,7 +197,8 @@ static int tasks_set(const weft_rt_config_t *config)
 	return weft_rt_run(config, waits_for_others, &event, NULL);
 }
 
-/* Looking why nothing happens is done once: afterwards the process uses no time, and nothing wakes it. */
+/* The runtime searches for the reason of a standstill once. Afterwards the process uses no time, and nothing
+ * wakes it. */
 static void *idles(void *event)
 {
 	weft_rt_stats_t before, after;
@@ -211,8 +212,9 @@ static void *idles(void *event)
 		parks = after.parks - before.parks;
 		least = parks < least ? parks : least;
 	}
-	/* In 600 ms: to look once, and to be woken; other workers may be woken beside. The least of three, because a
-	 * worker that gets no processor on a busy machine is watched by another one meanwhile, which parks for that. */
+	/* A worker parks in these 600 ms after its one search, and after its wakeup; other workers may be woken
+	 * besides. The test takes the least of three values: on a busy machine another worker may watch a worker that
+	 * gets no processor, and park for that. */
 	CHECK(least <= 2 + 2 * after.workers);
 	return event;
 }
@@ -240,7 +242,8 @@ static int looks_once(const weft_rt_config_t *config)
 
 /* ---- doing nothing ---------------------------------------------------------------------------------------------- */
 
-/* How often the kernel has switched to another thread and back, over all threads of the process but the calling one. */
+/* How often the kernel has switched to another thread and back, summed over all threads of the process except
+ * the caller. */
 static long switches_of_others(void)
 {
 	struct rusage all, mine;
@@ -254,7 +257,7 @@ static void pause_for(long ms)
 	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * (long)MS}, NULL);
 }
 
-/* All threads of the runtime come to rest, and stay there: a thread that sleeps is not switched to. */
+/* All threads of the runtime come to rest: the kernel does not switch to a sleeping thread. */
 static void *sees_nothing(void *event)
 {
 	long before, after = -1;
@@ -386,7 +389,7 @@ static int stuck(const weft_rt_config_t *config)
 	return weft_rt_run(&asking, spawns_greedy, NULL, NULL);
 }
 
-/* ---- dumps while tasks run: what is looked at must not go on meanwhile ------------------------------------------- */
+/* ---- dumps while tasks run: a task must not continue while the dump reads it ------------------------------------- */
 
 struct pair {
 	weft_chan_t *there, *back;
@@ -450,7 +453,7 @@ static void *cleans_up(void *event)
 	return NULL;
 }
 
-/* Tasks that begin, and are ended early, while they are looked at. */
+/* Tasks that begin, and are cancelled, while the dump reads them. */
 static void *comes_and_goes(void *unused)
 {
 	weft_event_t never = {0};
@@ -466,7 +469,7 @@ static void *comes_and_goes(void *unused)
 	return unused;
 }
 
-/* For a second, and until each pair has had its turn, which may be long where the machine is busy. */
+/* Runs for a second, and until each pair has had its turn, which may take long on a busy machine. */
 static void *dumps_often(void *argument)
 {
 	struct pairs *all = argument;
@@ -558,7 +561,7 @@ static int counting(const weft_rt_config_t *config)
 	return weft_rt_run(config, counts_tasks, NULL, NULL);
 }
 
-/* ---- a tree of tasks is walked in depth: few live at a time ----------------------------------------------------- */
+/* ---- a tree of tasks is walked in depth: few tasks live at a time ----------------------------------------------- */
 
 struct branch {
 	long leaves;
@@ -586,7 +589,8 @@ static void *branches(void *argument)
 	return NULL;
 }
 
-/* By WEFT_TASK_FIRST the child runs before its parent goes on, and few live even where nobody waits for them. */
+/* With WEFT_TASK_FIRST the child runs before its parent continues, and few tasks live even if no task waits
+ * for them. */
 struct firsts {
 	long started, order, late;
 	size_t most;
@@ -615,7 +619,7 @@ static void *starts_many(void *argument)
 	}
 	weft_blocking
 	{
-		f->started++; /* only a hint: here it runs later */
+		f->started++; /* the flag is only a hint: this child ran later */
 		CHECK(weft_spawn_detached(counts_itself, f, &attr) == 0);
 	}
 	return NULL;
@@ -633,7 +637,7 @@ static int runs_first(const weft_rt_config_t *config)
 	return 0;
 }
 
-/* In breadth these would be 2000; 46 for each worker would do. */
+/* A walk in breadth would need 2000 tasks; 46 for each worker are enough. */
 static int walks_in_depth(const weft_rt_config_t *config)
 {
 	size_t most = 0;

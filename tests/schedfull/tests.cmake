@@ -6,7 +6,7 @@ weft_part(schedfull sched)
 set(sanitizers_asan address,undefined)
 set(sanitizers_tsan thread)
 
-# schedfull_sanitized(SOURCE ARGUMENT…): of tests/sched.
+# schedfull_sanitized(SOURCE ARGUMENT…): a program of tests/sched with sanitizers.
 function(schedfull_sanitized source)
 	get_filename_component(name ${source} NAME_WE)
 	set(flags)
@@ -79,14 +79,14 @@ weft_program(linear gcc-tiny SOURCES ../sched/linear.c)
 weft_test(linear.gcc-tiny COMMAND @linear.gcc-tiny 4 1000000 100000)
 schedfull_sanitized(linear.c 2 2000000 10000 1)
 
-# Objects that are freed by their last user. Sanitizers have an oracle of their own.
+# Objects that are freed by their last user. Builds with sanitizers use the sanitizer as oracle.
 foreach(library gcc-tiny gcc-debug gcc-migrate)
 	weft_program(freed ${library} SOURCES ../sched/freed.c LINK -Wl,--wrap=calloc,--wrap=free)
 	weft_test(freed.${library} COMMAND @freed.${library} 8)
 endforeach()
 schedfull_sanitized(freed.c 2)
 
-# misuse.c and refuse.c: wrong uses, and requests that are refused.
+# misuse.c and refuse.c: wrong uses, and refused requests.
 set(refusing -ldl)
 foreach(name malloc calloc realloc aligned_alloc free mmap mprotect open_memstream timerfd_create)
 	list(APPEND refusing -Wl,--wrap=${name})
@@ -152,7 +152,7 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_test(scheff.cxx.${compiler} COMMAND @scheff.cxx.${compiler}.gcc 2)
 endforeach()
 
-# Bugs that only a sanitizer sees: schedfull_canary(NAME KIND SOURCE WHAT-IT-SAYS ARGUMENT…)
+# Bugs that only a sanitizer sees: schedfull_canary(NAME KIND SOURCE MESSAGE ARGUMENT…)
 function(schedfull_canary name kind source says)
 	weft_sanitizer_works(works gcc ${sanitizers_${kind}})
 	if(works)
