@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The cases of raw.c. The expected answers are those of RFC 9110 and RFC 9112. Where an RFC allows several, all are
- * listed, except where weft/http.h promises one of them (design, 6).
+ * The cases of raw.c. The expected answers are those of RFC 9110 and RFC 9112. If an RFC allows several answers, all
+ * are listed, unless weft/http.h promises a particular answer (design, 6).
  */
 #ifndef WEFT_TESTS_HTTP_CASES_H
 #define WEFT_TESTS_HTTP_CASES_H
@@ -11,7 +11,7 @@
 
 enum { PIECES = 6, BODY_PIECES = 3 };
 
-/* Bytes, a number of times. `data` is NULL behind the last piece. */
+/* Bytes, repeated `times` times. In the piece after the last, `data` is NULL. */
 struct piece {
 	const char *data;
 	size_t length;
@@ -33,16 +33,16 @@ enum how {
 	TRICKLE,       /* a byte each 50 ms */
 	PAUSES,	       /* 20 ms between the pieces */
 	AFTER_INTERIM, /* the second piece follows the first response */
-	SPLIT,	       /* by two writes, divided at each position, each on a connection of its own; and by one */
+	SPLIT,	       /* divided into two writes, at each position on a new connection; and in one write */
 	WHOLE_ONLY,    /* by one write */
 };
 
 /* The state of the connection after the responses. */
 enum then {
-	OPEN,	/* it serves a next request */
+	OPEN,	/* it serves a further request */
 	CLOSED, /* the last response says Connection: close, and the server closes it */
-	EITHER, /* one of these */
-	IDLE,	/* the server closes it later, without another byte */
+	EITHER, /* OPEN or CLOSED */
+	IDLE,	/* the server closes it later, and sends no further byte */
 	ANY,	/* not checked */
 };
 
@@ -50,32 +50,33 @@ enum then {
 enum after {
 	STAY,	     /* it waits for responses */
 	HALF_CLOSE,  /* shutdown(SHUT_WR), then it waits for responses */
-	RESET_AFTER, /* it receives `reads` bytes at least, and resets the connection */
-	CLOSE_AFTER, /* or closes it */
+	RESET_AFTER, /* it receives at least `reads` bytes, and resets the connection */
+	CLOSE_AFTER, /* like RESET_AFTER, but it closes the connection */
 };
 
 struct http_case {
 	const char *name;
 	/*
-	 * The responses: statuses in order. "400|501": one of them; 0: no response, the connection is closed. After a
-	 * status: "?": this response may be missing; "*16": 16 times; "h": to HEAD; "o": to HTTP/1.0.
+	 * The responses: statuses in order. "400|501": one of these two; 0: no response, the connection is closed.
+	 * After a status: "?": this response may be missing; "*16": 16 times; "h": to HEAD; "o": to HTTP/1.0.
 	 */
 	const char *answers;
 	enum then then;
 	struct piece send[PIECES];
-	struct piece body[BODY_PIECES]; /* of all responses with 2xx; none: not checked */
-	const char *field;		/* "name: text": a field that one of the responses has */
+	struct piece body[BODY_PIECES]; /* the bodies of all responses with 2xx; none: not checked */
+	const char *field;		/* "name: text": a field that at least one response has */
 	enum how how;
 	enum after after;
 	size_t reads;
-	/* It sends more than a server must read before it closes the connection: a reset may overtake the response. */
+	/* The client sends more than a server must read before it closes the connection: a reset may overtake
+	 * the response. */
 	bool may_reset;
 };
 #define CASE(name_, answers_, then_, text, ...)                                                                        \
 	{                                                                                                              \
 		.name = name_, .answers = answers_, .then = then_, .send = {B(text)}, __VA_ARGS__                      \
 	}
-/* `.send` is among the further members. */
+/* The variable arguments include `.send`. */
 #define LONG(name_, answers_, then_, ...)                                                                              \
 	{                                                                                                              \
 		.name = name_, .answers = answers_, .then = then_, __VA_ARGS__                                         \
@@ -632,7 +633,7 @@ static const struct http_case coding_cases[] = {
     CASE("TE: trailers", "200", OPEN, GET_WITH("TE: trailers\r\nConnection: TE\r\n"), HELLO_BODY),
 };
 
-/* The chunks of a request whose fault the server must see, and must not take what follows for a request. */
+/* Chunks of a faulty request. The server must notice the fault, and must not parse the bytes after it as a request. */
 #define CHUNKS(text) POST("/length", CHUNKED) text
 #define TRAILER(text) POST("/trailer", CHUNKED) "5\r\nhello\r\n0\r\n" text "\r\n"
 
@@ -775,8 +776,8 @@ static const struct http_case end_cases[] = {
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* raw.c makes the directory: "digits.txt" of 2020, "page.html" with "page.html.gz" beside it, "large" of 300 000 bytes,
- * "sub/index.html", "empty", ".hidden", and symbolic links to "digits.txt", "/etc/passwd" and "..". */
+/* raw.c creates the directory: "digits.txt" of 2020, "page.html" with "page.html.gz" beside it, "large" of 300 000
+ * bytes, "sub/index.html", "empty", ".hidden", and symbolic links to "digits.txt", "/etc/passwd" and "..". */
 #define FILE_GET(name, fields) REQUEST("GET /files/" name, fields)
 #define DIGITS(fields) FILE_GET("digits.txt", fields)
 #define MODIFIED "Wed, 01 Jan 2020 00:00:00 GMT"
@@ -859,7 +860,7 @@ static const struct http_case file_cases[] = {
 	 DIGITS("If-Unmodified-Since: Tue, 31 Dec 2019 23:59:59 GMT\r\n")),
 };
 
-/* The kinds with time-outs are first: their cases overlap with all others. */
+/* The kinds with time-outs are first, so that their cases overlap with all other cases. */
 #define KIND(name, cases)                                                                                              \
 	{                                                                                                              \
 		name, cases, sizeof(cases) / sizeof *(cases)                                                           \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Certificates that tests need, made by OpenSSL when they run. */
+/* Certificates for the tests, which OpenSSL makes when the tests run. */
 #ifndef WEFT_TESTS_HTTP_CERTIFICATES_H
 #define WEFT_TESTS_HTTP_CERTIFICATES_H
 
@@ -21,7 +21,8 @@ static void add_extension(X509 *certificate, int kind, const char *value)
 	X509_EXTENSION_free(extension);
 }
 
-/* An issuer that is NULL: an authority. `names`: "DNS:a,IP:127.0.0.1". Valid since two days ago. */
+/* If `issuer` is NULL, makes an authority. `names`: "DNS:a,IP:127.0.0.1". The certificate is valid since two
+ * days ago. */
 static struct identity make_identity(const struct identity *issuer, const char *name, const char *names, long days)
 {
 	static long serial;
@@ -44,7 +45,7 @@ static struct identity make_identity(const struct identity *issuer, const char *
 	return i;
 }
 
-/* "NAME.pem" and "NAME.key" in the current directory. */
+/* Writes "NAME.pem" and "NAME.key" in the current directory. */
 static void write_identity(const struct identity *i, const char *name)
 {
 	char path[100];
@@ -64,7 +65,7 @@ static void free_identity(struct identity *i)
 	EVP_PKEY_free(i->key);
 }
 
-/* One whose "NAME.pem" and "NAME.key" are written, and that signs nothing. */
+/* Makes an identity that signs no certificates, and writes its "NAME.pem" and "NAME.key". */
 static void write_server(const struct identity *issuer, const char *name, const char *names, long days)
 {
 	struct identity i = make_identity(issuer, name, names, days);

@@ -8,7 +8,7 @@
  *                                        └ proxy 2 ┘
  *
  * Bodies of random lengths go both ways, and must be exact to the byte. Some requests are abandoned, and some tasks are
- * cancelled. Then proxy 2 is killed, and started again, and killed: a response must be exact or an error.
+ * cancelled. Then proxy 2 is killed, started again, and killed again: a response must be exact or an error.
  */
 #define _GNU_SOURCE
 #include "handlers.h"
@@ -25,7 +25,7 @@ enum { CLIENTS = 8, LONGEST = 600000 };
 static struct run {
 	const char *program;
 	uint64_t seed;
-	int requests; /* of each client in each phase */
+	int requests; /* by each client in each phase */
 	char outer[60], server[60];
 	weft_http_client_t *client;
 	bool kills;
@@ -41,7 +41,7 @@ static uint64_t draw(uint64_t *state)
 
 /* ---- the server -------------------------------------------------------------------------------------------------- */
 
-/* As many bytes as the path says, drawn from their number. */
+/* Sends as many bytes as the path says, drawn from a seed that is their number. */
 static void make(weft_http_t *http, void *context)
 {
 	uint64_t length = strtoull(weft_http_param(http, "length").data, NULL, 10), state = length, done, n;
@@ -67,7 +67,7 @@ struct proxy {
 	char url[60], port[8];
 };
 
-/* A check that fails must not leave proxies behind. */
+/* If a check fails, the proxies must be ended, too. */
 static volatile pid_t started[3];
 
 static void end_proxies(int signal_number)
@@ -88,7 +88,7 @@ static void note(pid_t process, pid_t other)
 		}
 }
 
-/* False: it has ended, because the address is still in use. */
+/* Returns false if the proxy has ended, because its address is still in use. */
 static bool try_start(struct proxy *p, const char *first, const char *second)
 {
 	const char *words[] = {run.program, p->port, first, second, NULL};
@@ -115,7 +115,7 @@ static bool try_start(struct proxy *p, const char *first, const char *second)
 	return true;
 }
 
-/* The kernel closes the sockets of a process that was killed a little later, if it used io_uring. */
+/* If a killed process used io_uring, the kernel closes its sockets a little later. */
 static void start(struct proxy *p, const char *first, const char *second)
 {
 	for (int i = 0; i < 100; i++) {
@@ -151,13 +151,13 @@ static void *kills(void *proxy)
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-/* A body that is sent, and comes back. */
+/* A body that is sent and returned. */
 struct transfer {
 	weft_http_request_t *r;
-	uint64_t to_send, to_read; /* states */
+	uint64_t to_send, to_read; /* states of the random numbers */
 	size_t total, sent, got;
 	unsigned char piece[20000];
-	size_t at, length; /* of `piece` */
+	size_t at, length; /* position in `piece`, and its length */
 };
 
 static weft_http_request_t *begin(const char *method, const char *path)
@@ -170,8 +170,8 @@ static weft_http_request_t *begin(const char *method, const char *path)
 	return r;
 }
 
-/* Reads a piece, which must be what is expected. Its length; 0: the end; or a negative errno, also for a status that
- * says that the proxy has no server. */
+/* Reads a piece, which must equal the expected bytes. Returns its length, 0 at the end, or a negative errno, also if
+ * the status says that the proxy has no server. */
 static ssize_t read_piece(weft_http_request_t *r, uint64_t *state)
 {
 	unsigned char data[7000];
@@ -213,7 +213,7 @@ static int send_and_receive(struct transfer *t, uint64_t *random)
 			continue;
 		n = read_piece(t->r, &t->to_read);
 		if (n <= 0)
-			return n ? (int)n : -ECONNRESET; /* complete before it can be */
+			return n ? (int)n : -ECONNRESET; /* the response must not be complete yet */
 		t->got += (size_t)n;
 	}
 	while ((n = weft_http_request_finish(t->r)) == -EINPROGRESS) {
@@ -259,7 +259,7 @@ static int receives(uint64_t *random)
 	return (int)n;
 }
 
-/* The caller loses its interest in the middle. */
+/* The caller abandons the request in the middle. */
 static int abandons(uint64_t *random)
 {
 	weft_http_request_t *r = begin("PUT", "echo");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The client against a server that sends what a table says: see client_cases.h. Then what no table can say: pools,
- * closed connections, bodies that are streamed, cancellation, URLs.
+ * The client against a server that plays the answers of a table: see client_cases.h. Then tests that no table can
+ * express: pools, closed connections, bodies that are streamed, cancellation, URLs.
  *
  *   client [SEED]            over real sockets, by the back end that WEFT_IO names
  *   client tls               bodies by TLS; openssl makes the certificate
@@ -10,7 +10,7 @@
  * CLIENT_ONLY=TEXT in the environment runs only the cases whose names contain the text.
  *
  * Each case has a server of its own, which is a task that knows nothing of weft/http.h. Short answers are also sent
- * byte by byte, and all in three parts, which are divided at random.
+ * byte by byte, and all answers are sent in three parts, divided at random.
  */
 #define _GNU_SOURCE
 #include "handlers.h"
@@ -29,15 +29,14 @@
 
 enum {
 	CLIENTS = 24,
-	REQUESTS = 40,	     /* that a server notes */
+	REQUESTS = 40,	     /* that a server records */
 	REQUEST_MOST = 2000, /* bytes of a request */
-	SHORT_ANSWER = 400,  /* bytes; shorter ones are also sent byte by byte */
+	SHORT_ANSWER = 400,  /* bytes; shorter answers are also sent byte by byte */
 };
 
-/* Simulated time costs nothing, and the simulated network is slow: all times are longer there. */
+/* Simulated time costs nothing, and the simulated network is slow: all times are longer in a simulation. */
 static struct run {
-	bool simulated,
-	    hasty; /* hasty: the cases of limits in time, and no others, so that nothing else makes them late */
+	bool simulated, hasty; /* only the cases with time limits, so that other cases do not delay them */
 	uint64_t seed, factor;
 	const char *only;
 	_Atomic unsigned next_case;
@@ -70,13 +69,13 @@ struct noted {
 struct site {
 	const struct client_case *test;
 	enum how how;
-	uint64_t random, reads; /* of the server's task, and of the client's */
+	uint64_t random, reads; /* random numbers of the server's task, and of the client */
 	int listeners[2];
 	unsigned ports[2];
 	weft_mutex_t lock;
 	unsigned accepted, count; /* connections; requests */
 	unsigned answered;	  /* requests of the case */
-	_Atomic unsigned sending; /* connections that send an answer */
+	_Atomic unsigned sending; /* connections that are sending an answer */
 	struct noted noted[REQUESTS];
 };
 
@@ -89,7 +88,7 @@ struct peer {
 	size_t filled;
 };
 
-/* False: the client has closed the connection. */
+/* Returns false if the client has closed the connection. */
 static bool fill(struct peer *p)
 {
 	ssize_t n =
@@ -135,7 +134,7 @@ static struct noted *read_head(struct peer *p)
 	return note(p, (size_t)(end + 4 - p->data));
 }
 
-/* Only bodies with a length come here. */
+/* Reads a request body with a length. Other bodies do not occur here. */
 static bool read_request_body(struct peer *p, struct noted *n)
 {
 	const char *field = strstr(n->text, "Content-Length: ");
@@ -152,7 +151,7 @@ static bool read_request_body(struct peer *p, struct noted *n)
 	return true;
 }
 
-/* The bytes of a part, with the ports in place of their names. */
+/* The bytes of a part, in which the ports replace their names. */
 static char *expand(const struct site *s, const struct piece *piece, size_t *length)
 {
 	char *text = malloc(piece->length * piece->times + 40), *at = text, port[8];
@@ -352,7 +351,7 @@ static void informed(weft_http_request_t *r, int status, void *outcome)
 	snprintf(o->informs + length, sizeof o->informs - length, "%s%d", length ? " " : "", status);
 }
 
-/* "name: value|name: value" */
+/* Adds fields from "name: value|name: value". */
 static void add_fields(weft_http_request_t *r, const char *fields)
 {
 	char *text = fields ? strdup(fields) : NULL, *save = NULL, *line, *colon;
@@ -442,7 +441,7 @@ static bool check_body(const struct client_case *c, struct outcome *o)
 	       fails(o, "the body \"%.*s\"", (int)o->length, o->body);
 }
 
-/* "GET /|GET /a", with the bodies. */
+/* Compares the request lines with "GET /|GET /a", and checks the bodies. */
 static bool check_lines(const struct site *s, struct outcome *o)
 {
 	char lines[1000] = "";
@@ -494,7 +493,7 @@ static unsigned last_connection(struct site *s)
 	return last;
 }
 
-/* One more request: is it sent on the connection of the last one? */
+/* Makes one more request, and checks whether it uses the connection of the last request. */
 static bool check_after(weft_http_client_t *client, struct site *s, struct outcome *o)
 {
 	unsigned last = last_connection(s), now;
@@ -503,13 +502,13 @@ static bool check_after(weft_http_client_t *client, struct site *s, struct outco
 
 	if (s->test->after == ANY)
 		return true;
-	while (atomic_load(&s->sending)) /* bytes behind the answer must be there */
+	while (atomic_load(&s->sending)) /* all bytes of the answer must have been sent */
 		weft_sleep(MS);
 	weft_sleep(run.simulated ? SECOND : 0);
 	CHECK(weft_http_resolve_url(o->url, "/next", url, sizeof url) > 0);
 	do
 		n = weft_http_get(client, url, text, sizeof text, NULL);
-	while (n == -ETIMEDOUT && s->test->hasty); /* a busy machine */
+	while (n == -ETIMEDOUT && s->test->hasty); /* a busy machine is late */
 	if (n != 4 || memcmp(text, "next", 4) != 0)
 		return fails(o, "no answer to the next request: %zd", n);
 	now = last_connection(s);
@@ -597,7 +596,7 @@ static size_t length_of(const struct client_case *c)
 	return sum;
 }
 
-/* A simulation sends the answers in one way, by its seed. */
+/* A simulation sends the answers in only one of the ways, which its seed chooses. */
 static bool run_ways(const struct client_case *c, unsigned number)
 {
 	bool ok = true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The cases of client.c: what a server sends, and what a client must make of it by RFC 9110 and RFC 9112. Where an RFC
- * allows several results, `or` is another one, except where weft/http_client.h promises one (design, 5).
+ * The cases of client.c: a server's answers, and the results that a client must report by RFC 9110 and RFC 9112. If an
+ * RFC allows several results, `or` is a second allowed result, unless weft/http_client.h promises a particular result
+ * (design, 5).
  */
 #ifndef WEFT_TESTS_HTTP_CLIENT_CASES_H
 #define WEFT_TESTS_HTTP_CLIENT_CASES_H
@@ -13,7 +14,7 @@
 
 enum { ANSWERS = 5, PIECES = 4 };
 
-/* Bytes, a number of times. `data` is NULL behind the last piece. */
+/* Bytes, repeated `times` times. In the piece after the last, `data` is NULL. */
 struct piece {
 	const char *data;
 	size_t length;
@@ -31,15 +32,15 @@ enum action {
 struct answer {
 	struct piece parts[PIECES];
 	enum action action;
-	bool early;	/* it does not read the request's body before the answer; but it does behind a 1xx answer, and
-			   the next answer follows */
+	bool early;	/* it does not read the request's body before the answer; but it reads the body after a 1xx
+			 * answer, and the next answer follows */
 	unsigned pause; /* milliseconds before each part */
 };
 
-/* The connection of the last answer, after the case. */
+/* Whether the next request uses the connection of the last answer. */
 enum after {
 	REUSED, /* the next request uses it */
-	ENDED,	/* it does not */
+	ENDED,	/* the next request does not use it */
 	ANY,	/* not checked */
 };
 
@@ -48,20 +49,20 @@ struct client_case {
 	int result, or ; /* a status, or a negative errno of weft_http_response or weft_http_response_read */
 	enum after after;
 	struct answer answers[ANSWERS]; /* "@PORT@" and "@OTHER@" stand for the ports of the two servers */
-	const char *body;		/* that the client must get; NULL: not checked */
-	size_t length;			/* of a long body; then `body` is not checked */
+	const char *body;		/* the body that the client must get; NULL: not checked */
+	size_t length;			/* of a long body; if set, `body` is not checked */
 	const char *method, *target;	/* NULL: "GET", "/" */
-	const char *sends;		/* a body in memory */
-	const char *fields;		/* "name: value|name: value": of the request */
-	const char *field, *trailer;	/* "name: value": of the response */
-	const char *wants, *lacks;	/* what the last request must, and must not have */
-	const char *lines;		/* of all requests: "GET /|GET /a"; NULL: not checked */
+	const char *sends;		/* a request body in memory */
+	const char *fields;		/* "name: value|name: value": fields of the request */
+	const char *field, *trailer;	/* "name: value": in the response */
+	const char *wants, *lacks;	/* text that the last request must contain, and text that it must not contain */
+	const char *lines;		/* the lines of all requests: "GET /|GET /a"; NULL: not checked */
 	const char *informs;		/* 1xx statuses that are reported: "103 103" */
-	unsigned connections;		/* that the server has seen; 0: not checked */
-	unsigned flags;			/* of the client */
+	unsigned connections;		/* the number that the server has seen; 0: not checked */
+	unsigned flags;			/* flags for the client */
 	uint64_t limit;			/* config.body */
-	bool hasty;			/* the client has little time */
-	bool loops;			/* the first answer follows the last one */
+	bool hasty;			/* the client's time limits are short */
+	bool loops;			/* after the last answer, the first answer follows again */
 };
 
 #define B(text)                                                                                                        \
@@ -80,7 +81,7 @@ struct client_case {
 	{                                                                                                              \
 		.name = name_, .result = result_, .after = after_, .answers = {A(text)}, __VA_ARGS__                   \
 	}
-/* The server closes the connection behind its answer. */
+/* The server closes the connection after its answer. */
 #define CLOSES(name_, result_, text, ...)                                                                              \
 	{                                                                                                              \
 		.name = name_, .result = result_, .after = ENDED, .answers = {A(text, .action = CLOSE)}, __VA_ARGS__   \

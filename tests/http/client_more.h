@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The part of client.c that no table can say. Each server here is a function that has a connection. */
+/* The tests of client.c that no table can express. Each server here is a function that serves a connection. */
 #ifndef WEFT_TESTS_HTTP_CLIENT_MORE_H
 #define WEFT_TESTS_HTTP_CLIENT_MORE_H
 
@@ -64,7 +64,7 @@ static void stop(weft_scope_t *scope)
 	CHECK(weft_scope_wait(scope) == -ECANCELED);
 }
 
-/* Reads a head, and nothing behind it. False: the client has left. */
+/* Reads a head, and nothing after it. Returns false if the client has left. */
 static bool next_request(struct service *s, int fd)
 {
 	char text[1000];
@@ -93,7 +93,7 @@ static void answer_all(struct service *s, int fd, unsigned number)
 		;
 }
 
-/* How many are answered at the same time? */
+/* Counts how many requests are answered at the same time. */
 static void answer_slowly(struct service *s, int fd, unsigned number)
 {
 	unsigned now, most;
@@ -118,7 +118,8 @@ static void never_answer(struct service *s, int fd, unsigned number)
 		weft_event_wait(&s->event);
 }
 
-/* The first connection answers once, and is closed when the second request is here; so are later ones at once. */
+/* The first connection answers one request, and is closed when the second request arrives. Connections after the second
+ * are closed immediately. */
 static void close_on_second(struct service *s, int fd, unsigned number)
 {
 	if (number == 1 && next_request(s, fd) && say(fd, ANSWER))
@@ -169,7 +170,7 @@ static weft_http_request_t *begin(weft_http_client_t *client, const char *method
 
 static void urls_are_resolved(void)
 {
-	/* RFC 3986, 5.4, as far as the results are http URLs. */
+	/* RFC 3986, 5.4, restricted to results that are http URLs. */
 	static const char *const pairs[][2] = {
 	    {"g", "http://a/b/c/g"},
 	    {"./g", "http://a/b/c/g"},
@@ -217,7 +218,7 @@ static void urls_are_resolved(void)
 	    {"http://[::1]:80/", "http://[::1]/"},
 	    {"http://[::1]:81?q", "http://[::1]:81/?q"},
 	    {"//h/../../x", "http://h/x"},
-	    /* Refused: no http URL, or none that is safe. */
+	    /* Refused because the result is no http URL, or no safe URL. */
 	    {"g:h", NULL},
 	    {"http:g", NULL},
 	    {"mailto:a@b", NULL},
@@ -281,7 +282,7 @@ static void wrong_use_is_refused(void)
 		CHECK(weft_http_request_open(client, methods[i], "http://h/", &r) == -EINVAL);
 	CHECK(weft_http_request_open(client, "GET", "http://h/ HTTP/1.1\r\nX: y", &r) == -EINVAL);
 	n = weft_http_get(client, "https://127.0.0.1:1/", text, sizeof text, NULL);
-	CHECK(n == -ENOTSUP || n == -ECONNREFUSED); /* with OpenSSL or without */
+	CHECK(n == -ENOTSUP || n == -ECONNREFUSED); /* with OpenSSL, or without it */
 	CHECK(weft_http_get(client, "http://127.0.0.1:1/", text, sizeof text, NULL) == -ECONNREFUSED);
 	r = begin(client, "POST", "http://127.0.0.1:1/");
 	CHECK(weft_http_client_close(client) == -EBUSY);
@@ -332,7 +333,7 @@ static void *gets_late(void *getting)
 	return NULL;
 }
 
-/* Requests of many tasks share a few connections, and each gets its turn. */
+/* Requests of many tasks share a few connections, and every request gets a connection in its turn. */
 static void connections_are_limited(void)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){.host_connections = 3});
@@ -357,7 +358,7 @@ static void connections_are_limited(void)
 	weft_close(s.listener);
 }
 
-/* Idle connections to other servers are closed when a request needs a connection. */
+/* If a request needs a connection, idle connections to other servers are closed. */
 static void all_connections_are_limited(void)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){.connections = 2});
@@ -374,7 +375,7 @@ static void all_connections_are_limited(void)
 		CHECK(stats.open <= 2);
 	}
 	CHECK(stats.dialed == 12);
-	get(client, s[3].url); /* the newest is still there */
+	get(client, s[3].url); /* the newest connection is still open */
 	weft_http_client_stats(client, &stats);
 	CHECK(stats.dialed == 12 && !weft_http_client_close(client));
 	stop(&server);
@@ -397,7 +398,7 @@ static void waits_for_a_connection_end(void)
 	CHECK(weft_http_response(r) == 200);
 	weft_http_request_close(r);
 	r = begin(client, "POST", s.url);
-	CHECK(weft_http_request_write(r, "x", 1) == 1); /* it has the connection */
+	CHECK(weft_http_request_write(r, "x", 1) == 1); /* the request now owns the connection */
 	weft_scope_open(&clients, WEFT_NEVER);
 	CHECK(!weft_scope_spawn(&clients, gets_late, &g));
 	CHECK(!weft_scope_wait(&clients));
@@ -408,7 +409,7 @@ static void waits_for_a_connection_end(void)
 	weft_close(s.listener);
 }
 
-/* A connection that the server has closed meanwhile is not used. */
+/* The client does not use a connection that the server has closed meanwhile. */
 static void closed_connections_are_noticed(void)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){0});
@@ -429,7 +430,7 @@ static void closed_connections_are_noticed(void)
 	weft_close(s.listener);
 }
 
-/* The server closes a connection when a request has just been sent on it. */
+/* The server closes a connection when the client has just sent a request on it. */
 static void requests_are_repeated(const char *method, bool again)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){0});
@@ -452,7 +453,7 @@ static void requests_are_repeated(const char *method, bool again)
 	weft_close(s.listener);
 }
 
-/* The second attempt fails as well: there is no third one. */
+/* The second attempt fails as well, and there is no third attempt. */
 static void close_always(struct service *s, int fd, unsigned number)
 {
 	if (next_request(s, fd) && number == 1 && say(fd, ANSWER))
@@ -485,7 +486,7 @@ static void number_answers(struct service *s, int fd, unsigned number)
 		;
 }
 
-/* The connection that has been idle for the shortest time is taken, and old ones are closed. */
+/* The client takes the connection that has been idle for the shortest time, and closes old connections. */
 static void the_newest_connection_is_taken(void)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){.idle_time = 5 * PAUSE});
@@ -508,7 +509,7 @@ static void the_newest_connection_is_taken(void)
 		CHECK(!weft_http_request_set_length(r[i], 1) && weft_http_request_write(r[i], "", 0) == 0);
 	}
 	for (int i = 0; i < 3; i++)
-		weft_http_request_close(r[i]); /* unfinished: closed */
+		weft_http_request_close(r[i]); /* the request is unfinished, so its connection is closed */
 	weft_http_client_stats(client, &stats);
 	CHECK(!stats.open && stats.dialed == 3);
 	CHECK(weft_http_get(client, s.url, &number, 1, NULL) == 1 && number == '4');
@@ -574,7 +575,7 @@ static void stop_ours(struct ours *o, weft_scope_t *scope)
 	weft_close(o->listener);
 }
 
-/* A body of a known or an unknown length, in pieces of random sizes. */
+/* A body of known or unknown length, in pieces of random sizes. */
 static void a_body_is_sent(weft_http_client_t *client, const struct ours *o, uint64_t random, bool known,
 			   unsigned flags)
 {
@@ -611,7 +612,7 @@ static void a_body_is_sent(weft_http_client_t *client, const struct ours *o, uin
 	weft_http_request_close(r);
 }
 
-/* One task sends a body, and reads the same bytes back, from a server that waits when they are not read. */
+/* One task sends a body and reads the same bytes back. The server stops reading while its own bytes are not read. */
 static void one_task_sends_and_receives(weft_http_client_t *client, const struct ours *o, size_t total)
 {
 	uint64_t to_send = run.seed, to_read = run.seed;
@@ -637,7 +638,7 @@ static void one_task_sends_and_receives(weft_http_client_t *client, const struct
 		if (sent < total && at == piece)
 			continue;
 		if (sent == total)
-			n = weft_http_request_finish(r); /* or it is too early, because the server waits */
+			n = weft_http_request_finish(r); /* or the call comes too early, because the server waits */
 		CHECK(!n || n == -EINPROGRESS || sent < total);
 		CHECK(weft_http_response(r) == 200);
 		n = weft_http_response_read(r, back, sizeof back);
@@ -668,7 +669,7 @@ static void bodies_are_streamed(weft_http_tls_t *server_tls, weft_http_tls_t *cl
 	stop_ours(&o, &server);
 }
 
-/* Without reading the body. */
+/* Answers without reading the body. */
 static void refuse_bodies(struct service *s, int fd, unsigned number)
 {
 	char text[1];
@@ -681,7 +682,7 @@ static void refuse_bodies(struct service *s, int fd, unsigned number)
 		(void)weft_read(fd, text, 1);
 }
 
-/* The answer comes before the body was sent whole; the server reads no more, or closes the connection. */
+/* The answer arrives before the whole body was sent. Then the server stops reading, or closes the connection. */
 static void answers_are_early(void)
 {
 	static char data[100000];
@@ -697,10 +698,10 @@ static void answers_are_early(void)
 	for (unsigned i = 0; i < 2; i++) {
 		r = begin(client, "POST", s.url);
 		do {
-			weft_sleep(run.simulated ? MS : 0); /* simulated time only passes in a wait */
+			weft_sleep(run.simulated ? MS : 0); /* simulated time advances only in a wait */
 			n = weft_http_request_write(r, data, sizeof data);
 		} while (n == sizeof data);
-		/* With a reset the answer may be lost. */
+		/* If the connection is reset, the answer may be lost. */
 		CHECK(i ? n >= 0 || n == -EPIPE || n == -ECONNRESET : n >= 0);
 		CHECK(n < 0 || weft_http_response(r) == 413);
 		CHECK(n < 0 || weft_http_response_read_all(r, text, sizeof text) == 2);
@@ -758,7 +759,7 @@ static void *fails_in_the_middle(void *getting)
 	weft_task_fail(-EIO);
 }
 
-/* A task that is cancelled in a wait gives all back: another request gets its place. */
+/* A task that is cancelled in a wait releases everything: another request gets its place. */
 static void a_wait_is_cancelled(void (*serve)(struct service *, int, unsigned), weft_fn_t *fn)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){.host_connections = 1});
@@ -773,7 +774,7 @@ static void a_wait_is_cancelled(void (*serve)(struct service *, int, unsigned), 
 	weft_scope_open(&clients, WEFT_NEVER);
 	CHECK(!weft_scope_spawn_with(&clients, &first, fn, &g, NULL));
 	weft_sleep(PAUSE);
-	CHECK(!weft_scope_spawn_with(&clients, &second, fn, &g, NULL)); /* waits for the connection */
+	CHECK(!weft_scope_spawn_with(&clients, &second, fn, &g, NULL)); /* waits for a connection */
 	weft_sleep(PAUSE);
 	weft_task_cancel(&second);
 	CHECK(weft_join(&second, NULL) == -ECANCELED);
@@ -845,7 +846,7 @@ static void *gets_in_a_thread(void *getting)
 	return gets(getting);
 }
 
-/* Threads that are no tasks use the same client, and its connections. */
+/* Threads that are not tasks use the same client, and its connections. */
 static void threads_share_a_client(void)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){.host_connections = 3});
@@ -875,7 +876,7 @@ static void threads_share_a_client(void)
 
 /* ---- TLS --------------------------------------------------------------------------------------------------------- */
 
-/* The default client trusts the authorities of the system, to which this server's is unknown. */
+/* The default client trusts the authorities of the system, which do not know the authority of this server. */
 static void a_certificate_is_not_trusted(weft_http_tls_t *server_tls)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){0});

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """examples/httpd.c under real clients: clients.py HTTPD curl|urllib|nginx|browser|signals
 
-The server inherits its listeners, plain and TLS. nginx and the browser are the system's, or those of build/packages. With SCREENSHOTS=DIRECTORY
-in the environment the browser leaves pictures of its pages there.
+The server inherits its listeners, plain and TLS. nginx and the browser come from the system, or from build/packages. With
+SCREENSHOTS=DIRECTORY in the environment the browser saves pictures of its pages there.
 """
 
 import base64
@@ -55,7 +55,7 @@ def wait_for(condition, what):
 
 
 def unpacked(name, *patterns):
-    """A program of build/packages, as a command with its libraries; or None."""
+    """The command that runs a program of build/packages with its libraries, or None."""
     for pattern in patterns:
         for place in sorted((PACKAGES / name).glob(pattern)):
             libraries = sorted({str(file.parent) for file in (PACKAGES / name).glob("**/*-linux-gnu/**/*.so*")})
@@ -164,7 +164,7 @@ def urllib_(program):
 
 
 def signals(program):
-    """SIGHUP reads the certificate again; SIGINT ends the server though a page listens to events."""
+    """SIGHUP reloads the certificate; SIGINT ends the server although a page listens to events."""
     with serving(program) as server:
         def serial():
             with socket.create_connection(("127.0.0.1", server.secure_port), 20) as s:
@@ -252,7 +252,7 @@ def nginx(program):
 
 
 class Browser:
-    """Chromium by its debugging pipe: descriptors 3 and 4, each message ends with a zero."""
+    """Chromium, controlled by its debugging pipe: descriptors 3 and 4; a zero byte ends each message."""
 
     def __init__(self, command, profile):
         to_read, self.to = os.pipe()

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Sends requests by the client, for same.py. A line of the input is a request:
+ * Sends requests by the client, for same.py. Each line of the input is a request:
  *
- *   METHOD URL HOW LENGTH    HOW: none, memory, length, chunked: how its body of so many bytes is sent
+ *   METHOD URL HOW LENGTH    HOW: none, memory, length, chunked: how its body of LENGTH bytes is sent
  *
- * and the output for it, in lines: "status N" or "error N", "version N", "field NAME: VALUE", "trailer NAME: VALUE",
- * and "body LENGTH CRC32". Byte number i of a body is i * 7 + LENGTH. An argument is a file of authorities, for
- * https.
+ * The output for it has lines: "status N" or "error N", "version N", "field NAME: VALUE", "trailer NAME: VALUE", and
+ * "body LENGTH CRC32". Byte number i of a body is i * 7 + LENGTH. The argument is a file of authorities, for https.
  */
 #include "../sched/check.h"
 
@@ -28,7 +27,7 @@ static int send_pieces(weft_http_request_t *r, const char *data, size_t length)
 		piece = 1 + at * 3 % 5000;
 		piece = piece < length - at ? piece : length - at;
 		if (weft_http_request_write(r, data + at, piece) != (ssize_t)piece)
-			return 0; /* the response says why */
+			return 0; /* the response has the reason */
 	}
 	return weft_http_request_finish(r);
 }

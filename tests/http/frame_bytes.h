@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Frames of HTTP/2 as bytes, for tests that send what nghttp2 would not. */
+/* HTTP/2 frames as bytes, for tests that send frames which nghttp2 does not send. */
 #ifndef WEFT_TESTS_HTTP_FRAME_BYTES_H
 #define WEFT_TESTS_HTTP_FRAME_BYTES_H
 
@@ -68,7 +68,7 @@ static void add_string(struct bytes *b, const char *text, size_t length)
 	add(b, text, length);
 }
 
-/* "%20" is decoded in place. */
+/* Decodes "%20" in place. */
 static size_t decode(char *text)
 {
 	char *to = text, *at = text;
@@ -83,7 +83,7 @@ static size_t decode(char *text)
 	return (size_t)(to - text);
 }
 
-/* "name=value", as a literal field that is not indexed. */
+/* Adds "name=value" as a literal field that is not indexed. */
 static void add_field(struct bytes *b, char *field)
 {
 	char *equals = strchr(field + 1, '=');
@@ -95,7 +95,7 @@ static void add_field(struct bytes *b, char *field)
 	add_string(b, equals + 1, decode(equals + 1));
 }
 
-/* Replaces "%{9}", "%[9]" and "%<be:9>". To be freed. */
+/* Replaces "%{9}", "%[9]" and "%<be:9>". The caller frees the result. */
 static char *expand(const char *script)
 {
 	struct bytes out = {0};

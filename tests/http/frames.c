@@ -110,7 +110,7 @@ static void slow(weft_http_t *http, void *context)
 	weft_http_reply(http, 200, NULL, "slow\n", 5);
 }
 
-/* Longer than a loaded machine takes to deliver what is sent meanwhile. */
+/* Sleeps longer than a loaded machine needs to deliver the frames that are sent meanwhile. */
 static void hold(weft_http_t *http, void *context)
 {
 	(void)http;
@@ -162,8 +162,8 @@ struct client {
 	const struct frames_case *test;
 	int fd;
 	bool by_bytes;
-	struct bytes out; /* not sent yet */
-	unsigned count;	  /* of the repeated command */
+	struct bytes out; /* bytes to send */
+	unsigned count;	  /* the iteration of the repeated command */
 	uint64_t deadline;
 
 	unsigned char *in;
@@ -253,7 +253,7 @@ static void add_any(struct client *c, char **rest)
 	free(payload.data);
 }
 
-/* A command whose first word is `word`. */
+/* Executes a command whose first word is `word`. */
 static void command(struct client *c, const char *word, char **rest)
 {
 #define WORD() strtok_r(NULL, " ", rest)
@@ -376,7 +376,7 @@ static int stream_index(struct client *c, int32_t id)
 	return 0;
 }
 
-/* @return the status; 0: none; -1: the fields are wrong */
+/* @return the status; 0: the fields have none; -1: the fields are wrong */
 static int inflate(struct client *c, const unsigned char *data, size_t length)
 {
 	int status = 0, flags = 0;
@@ -424,7 +424,7 @@ static bool is_answer(const unsigned char *payload, size_t length)
 	return length == 8 && !memcmp(payload, "probing!", 8);
 }
 
-/* A frame of the server's. False: the server must not send that. */
+/* Handles a frame of the server. Returns false if the server must not send it. */
 static bool on_frame(struct client *c, unsigned type, unsigned flags, int32_t id, const unsigned char *payload,
 		     size_t length)
 {
@@ -465,7 +465,7 @@ static bool on_frame(struct client *c, unsigned type, unsigned flags, int32_t id
 	}
 }
 
-/* Handles what was received. */
+/* Handles the received frames. */
 static bool take_frames(struct client *c)
 {
 	size_t at = 0, length;
@@ -527,7 +527,7 @@ static bool has_event(const struct client *c, const char *text)
 	return false;
 }
 
-/* The next expected answer. False: there is none. */
+/* Copies the next expected answer. Returns false if there is none. */
 static bool next_answer(const char **at, char *answer, size_t size)
 {
 	size_t length;
@@ -641,7 +641,7 @@ static void *plays(void *client)
 	return NULL;
 }
 
-/* Sends and receives at the same time: neither side must wait for the other one to read. */
+/* Sends and receives at the same time: neither side may wait until the other side reads. */
 static size_t run_once(const struct frames_case *test, bool by_bytes)
 {
 	struct client *c = malloc(sizeof *c);
@@ -726,7 +726,7 @@ static void some_cases(bool hasty)
 	end(&s);
 }
 
-/* A handler that waits for its client's data learns at once that the stream was reset. */
+/* A handler that waits for data of its client learns immediately that the stream was reset. */
 static void a_reset_ends_a_wait(void)
 {
 	static const struct frames_case test = {"a reset ends a wait", "post 1 /length; sleep 20; rst 1 8", ""};
@@ -743,7 +743,7 @@ static void a_reset_ends_a_wait(void)
 	end(&s);
 }
 
-/* A handler that waits for something else learns that its stream was reset, or its connection closed. */
+/* A handler that waits for another event learns that its stream was reset, or that its connection was closed. */
 static void handlers_learn_that_nobody_waits(void)
 {
 	static const struct frames_case tests[] = {
@@ -775,7 +775,7 @@ static void *stops(void *server)
 	return NULL;
 }
 
-/* Requests that are answered when the server stops; the end is announced twice. */
+/* The server stops while it answers requests. It announces the end twice. */
 static void stop_is_announced(void)
 {
 	static const struct frames_case test = {"stop", "get 1 /slow", "200 1 5, goaway 0, closed"};

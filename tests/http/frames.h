@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The cases of frames.c: frames that a client sends, and the answers that RFC 9113 demands. Commands are separated by
- * semicolons; streams and codes are numbers.
+ * The cases of frames.c: frames that a client sends, and the answers that RFC 9113 demands. Semicolons separate
+ * commands; streams and codes are numbers.
  *
  *   bare                      first: neither the preface nor SETTINGS are sent
  *   h ID FLAGS NAME=VALUE …   HEADERS, of literal fields. FLAGS: e END_STREAM, h END_HEADERS, - none; %20 is a byte
@@ -15,9 +15,9 @@
  *   reset ID                  a request, and at once RST_STREAM
  *   sleep MS; half            a pause; shutdown(SHUT_WR)
  *
- * %{9} is "aaaaaaaaa", %[3] three fields, and %<be:3> the digits bebebe. Answers are separated by commas, in any
- * order: "200 1 6" (status, stream, bytes of the body), "rst 1 CODE", "goaway CODE", "closed" (without GOAWAY), "http1"
- * (an answer of that version). `~` in front: other answers are allowed. If the connection is to stay open, a ping and a
+ * %{9} is "aaaaaaaaa", %[3] three fields, and %<be:3> the digits bebebe. Answers are separated by commas, in any order:
+ * "200 1 6" (status, stream, bytes of the body), "rst 1 CODE", "goaway CODE", "closed" (without GOAWAY), "http1" (an
+ * answer of that version). `~` in front: other answers are allowed. If the connection is to stay open, a ping and a
  * request are answered last, except with `!` in front.
  */
 #ifndef WEFT_TESTS_HTTP_FRAMES_H

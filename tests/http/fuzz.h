@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * For libFuzzer. An input is a program that makes the bytes which a hostile peer sends; the exchange runs in a
- * simulated world. A deadlock, a livelock and a task that is left behind are failures of weft_simulate.
+ * For libFuzzer. An input is a program that produces the bytes of a hostile peer; the exchange runs in a simulated
+ * world. weft_simulate fails for a deadlock, a livelock, or a task that is left behind.
  *
  *   fuzz_NAME -runs=N DIRECTORY
  *
@@ -21,7 +21,7 @@ enum { FUZZ_MOST = 1 << 17, FUZZ_SEED_MOST = 100 };
 static struct fuzz {
 	unsigned char sent[FUZZ_MOST];
 	size_t length;
-	unsigned pieces; /* how the bytes are cut: 0: not at all */
+	unsigned pieces; /* how the bytes are divided; 0: not at all */
 } fuzz;
 
 static inline void fuzz_add(const void *data, size_t length)
@@ -33,7 +33,7 @@ static inline void fuzz_add(const void *data, size_t length)
 	fuzz.length += length;
 }
 
-/* Adds a word for a byte below the number of words, and others as they are. An empty word is a zero. */
+/* A byte below the number of words adds a word. Any other byte adds itself. An empty word adds a zero byte. */
 static inline void fuzz_add_word(const char *const *words, size_t count, unsigned char byte)
 {
 	size_t length = byte < count ? strlen(words[byte]) : 0;
@@ -47,7 +47,8 @@ static inline void fuzz_add_word(const char *const *words, size_t count, unsigne
 size_t LLVMFuzzerMutate(unsigned char *data, size_t size, size_t most);
 size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned random);
 
-/* Puts one of `count` words behind the first `first` bytes, two of three times; else libFuzzer changes the input. */
+/* In two of three cases, replaces a byte after the first `first` bytes by the number of one of `count` words, or
+ * inserts it; otherwise libFuzzer changes the input. */
 static inline size_t fuzz_mutate_words(unsigned char *data, size_t size, size_t most, unsigned random, size_t first,
 				       size_t count)
 {
@@ -65,7 +66,7 @@ static inline size_t fuzz_mutate_words(unsigned char *data, size_t size, size_t 
 	return size + 1;
 }
 
-/* Sends the bytes from `at` to `end`, cut into pieces. False: the peer has closed the connection. */
+/* Sends the bytes from `at` to `end`, divided into pieces. Returns false if the peer has closed the connection. */
 static inline bool fuzz_send(int fd, size_t at, size_t end)
 {
 	while (at < end) {
@@ -89,7 +90,7 @@ static inline void fuzz_simulate(weft_fn_t *exchange)
 	CHECK(result == &fuzz);
 }
 
-/* Input number `index` to begin with. @return its length; 0: there are no more */
+/* Writes initial input number `index`. @return its length; 0: there are no more */
 static size_t fuzz_seed(unsigned index, unsigned char data[FUZZ_SEED_MOST]);
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -109,7 +110,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		snprintf(path, sizeof path, "%s/seed-%u", (*argv)[*argc - 1], i);
 		file = fopen(path, "w");
 		if (!file)
-			return 0; /* a single input is repeated */
+			return 0; /* libFuzzer was called to repeat a single input */
 		CHECK(fwrite(data, 1, length, file) == length && !fclose(file));
 	}
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Frames of HTTP/2 for libFuzzer. An input is a program of commands, each a byte with operands: frames of each type
- * with likely and unlikely fields, parts of header blocks, and bytes as they are. The server must send whole frames,
+ * HTTP/2 frames for libFuzzer. An input is a program of commands, each of which is a byte with operands: frames of each
+ * type with likely and unlikely fields, parts of header blocks, and raw bytes. The server must send whole frames, and
  * SETTINGS first.
  */
 #include "fuzz_server.h"
@@ -15,7 +15,7 @@ static unsigned next(struct input *in)
 	return in->at < in->end ? *in->at++ : 0;
 }
 
-/* A stream: a small one, often the same. */
+/* Draws a stream: a small number, so that streams often repeat. */
 static uint32_t next_id(struct input *in)
 {
 	unsigned n = next(in);
@@ -83,8 +83,8 @@ static const struct {
 	 "aaaaaaaaaaaaaaaaaaa"),
     PART("\xbe"), /* the newest field that was indexed */
     PART("\xbe\xbe\xbe\xbe\xbe\xbe\xbe\xbe\xbe\xbe\xbe\xbe\xbe\xbe\xbe\xbe"),
-    PART("\x20"),	  /* an empty table */
-    PART("\x3f\xe1\x1f"), /* one of 4096 bytes */
+    PART("\x20"),	  /* resizes the table to 0 bytes */
+    PART("\x3f\xe1\x1f"), /* resizes the table to 4096 bytes */
     PART("\xff\xff\xff\xff\x0f"),
 #undef PART
 };
@@ -189,7 +189,7 @@ static void check_answer(void)
 	}
 }
 
-/* Each command with each of its flags, between two requests, the second one with a body. */
+/* Each command with each of its flags, between two requests, of which the second has a body. */
 static size_t fuzz_seed(unsigned index, unsigned char data[FUZZ_SEED_MOST])
 {
 	const unsigned char commands[] = {

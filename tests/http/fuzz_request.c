@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Requests of HTTP/1.1 for libFuzzer. An input is a program: each byte below the number of words adds a word of a
- * request, others are sent as they are. Responses must begin as responses do.
+ * HTTP/1.1 requests for libFuzzer. An input is a program: a byte below the number of words adds a word of a request,
+ * and any other byte is sent unchanged. Responses must begin like a response.
  */
 #include "fuzz_server.h"
 
@@ -15,7 +15,7 @@ static const char *const words[] = {
     "\r\n",
     "\n",
     "\r",
-    "", /* a zero */
+    "", /* a zero byte */
     "Content-Length: 5\r\n",
     "Content-Length: 20000\r\n",
     "Content-Length: +1\r\n",
@@ -41,7 +41,7 @@ static const char *const words[] = {
 };
 enum { WORDS = sizeof words / sizeof *words };
 
-/* Each word alone, and as a field of a request with a body and another request behind it. */
+/* Each word alone, and as a field of a request that has a body and is followed by a second request. */
 static size_t fuzz_seed(unsigned index, unsigned char data[FUZZ_SEED_MOST])
 {
 	const unsigned char alone[] = {(unsigned char)index, (unsigned char)index, 6},
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	for (size_t i = 1; i < size; i++)
 		fuzz_add_word(words, WORDS, data[i]);
 	fuzz_simulate(exchange);
-	/* A preface begins HTTP/2, whose first frame is SETTINGS. */
+	/* After a preface the server speaks HTTP/2, and its first frame is SETTINGS. */
 	CHECK(!answer.length || (answer.length > 12 && !memcmp(answer.data, "HTTP/1.1 ", 9)) ||
 	      (answer.length >= 9 && answer.data[3] == 4));
 	return 0;

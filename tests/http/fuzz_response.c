@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Responses of HTTP/1.1 as the client reads them, for libFuzzer. An input is a program: two bytes say how the client
- * asks and how the bytes are cut; each byte below the number of words adds a word of a response, others are sent as
- * they are. END is the end of an answer: the server waits for another request.
+ * HTTP/1.1 responses that the client reads, for libFuzzer. An input is a program. Its first two bytes select the
+ * client's request and the division of the bytes; each byte below the number of words adds a word of a response, and
+ * any other byte is sent unchanged. END is the end of an answer: the server waits for another request.
  *
- * If nothing depends on which side is faster, the input runs again with all bytes of an answer at once: the result of
- * the first exchange must be the same.
+ * If nothing depends on which side is faster, the input runs again with all bytes of an answer in one piece: the result
+ * of the first exchange must be the same.
  */
 #include "fuzz.h"
 
@@ -55,12 +55,12 @@ static const char *const words[] = {
 };
 enum { WORDS = sizeof words / sizeof *words, END = WORDS, ANSWERS = 16, BODY_MOST = 100000 };
 
-/* How the client asks: its method, and flags. */
+/* The client's request: its method, and flags. */
 enum { METHODS = 3, STREAMS = 4, EXPECTS = 8, FOLLOWS = 16, LIMITED = 32, SIPS = 64 };
 static const char *const methods[METHODS + 1] = {"GET", "HEAD", "POST", "PUT"};
 
 static unsigned mode;
-static size_t ends[ANSWERS + 1]; /* of the answers, in fuzz.sent */
+static size_t ends[ANSWERS + 1]; /* the ends of the answers in fuzz.sent */
 static unsigned answers;
 
 /* ---- the server -------------------------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static struct server {
 	unsigned answered;
 } server;
 
-/* False: the client has closed the connection. */
+/* Returns false if the client has closed the connection. */
 static bool read_request(int fd)
 {
 	static const char end[] = "\r\n\r\n";
@@ -112,7 +112,7 @@ static void *accept_all(void *unused)
 /* The result of an exchange. */
 static struct outcome {
 	int status;
-	ssize_t error; /* of the body; 0: none */
+	ssize_t error; /* while reading the body; 0: none */
 	size_t length, head_length;
 	char body[BODY_MOST], head[BODY_MOST];
 } outcomes[2], *outcome;
@@ -201,13 +201,13 @@ static void ask(weft_http_client_t *client, struct outcome *o)
 		CHECK(o->status >= 200 && o->status < 1000);
 		note_fields(o, r, weft_http_response_header_at);
 		read_body(o, r);
-	} else if (o->status != -EINPROGRESS) { /* the server answered, and read nothing more */
+	} else if (o->status != -EINPROGRESS) { /* the server answered, and stopped reading */
 		check_error(o->status);
 	}
 	weft_http_request_close(r);
 }
 
-/* Two requests, so that the second one may use the connection of the first. */
+/* Makes two requests, so that the second may use the connection of the first. */
 static void ask_twice(struct outcome *o)
 {
 	const weft_http_client_config_t config = {.flags = (mode & EXPECTS ? WEFT_HTTP_EXPECT : 0) |
@@ -252,7 +252,7 @@ static void run(unsigned number, unsigned pieces)
 	fuzz_simulate(exchange);
 }
 
-/* A server that resets the connection is seen by a read or by a write. Body data before an error may be lost. */
+/* A read or a write may notice that the server resets the connection. Body data before an error may be lost. */
 static void compare(const struct outcome *a, const struct outcome *b)
 {
 	CHECK(a->status == b->status);
@@ -273,7 +273,7 @@ static void read_program(const unsigned char *data, size_t size)
 	ends[++answers] = fuzz.length;
 }
 
-/* Each word as a field of a response with a length, and of one in chunks; many times; before an answer. */
+/* Each word as a field of a response with a length, and of a response in chunks; many times; before an answer. */
 static size_t fuzz_seed(unsigned index, unsigned char data[FUZZ_SEED_MOST])
 {
 	unsigned char word = (unsigned char)(index % WORDS), kind = (unsigned char)(index / WORDS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For libFuzzer: a server and one client, which sends an input's bytes and receives until the server closes the
- * connection. */
+/* For libFuzzer: a server, and one client that sends an input's bytes and receives until the server closes
+ * the connection. */
 #ifndef WEFT_TESTS_HTTP_FUZZ_SERVER_H
 #define WEFT_TESTS_HTTP_FUZZ_SERVER_H
 

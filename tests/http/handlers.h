@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Handlers that several test servers have, the task that serves a listener, and a certificate. */
+/* Handlers that several test servers use, the task that serves a listener, and a certificate. */
 #ifndef TESTS_HTTP_HANDLERS_H
 #define TESTS_HTTP_HANDLERS_H
 
@@ -20,7 +20,7 @@ HANDLER void hello(weft_http_t *http, void *context)
 	weft_http_reply(http, 200, "text/plain", "hello\n", 6);
 }
 
-/* `ended`: an _Atomic int that gets what the last read returned, or NULL. */
+/* `ended`: an _Atomic int that receives the result of the last read, or NULL. */
 HANDLER void echo(weft_http_t *http, void *ended)
 {
 	char data[3000];
@@ -49,7 +49,7 @@ HANDLER void ends_its_task(weft_http_t *http, void *context)
 	weft_task_fail(-EIO);
 }
 
-/* Waits for something that never happens, and adds one to a counter when its client has gone. */
+/* Waits for an event that never happens, and adds one to a counter when its client has gone. */
 HANDLER void waits_for_others(weft_http_t *http, void *gone)
 {
 	weft_event_t never = {0};
@@ -60,7 +60,7 @@ HANDLER void waits_for_others(weft_http_t *http, void *gone)
 	atomic_fetch_add((_Atomic unsigned *)gone, 1);
 }
 
-/* Its client is still there after a while. */
+/* Checks that its client is still connected after a while. */
 HANDLER void is_waited_for(weft_http_t *http, void *context)
 {
 	weft_readiness_t ready;
@@ -70,7 +70,7 @@ HANDLER void is_waited_for(weft_http_t *http, void *context)
 	hello(http, context);
 }
 
-/* True: `counter` becomes `wanted` in time. */
+/* Returns true if `counter` becomes `wanted` in time. */
 HANDLER bool becomes(_Atomic unsigned *counter, unsigned wanted, uint64_t time)
 {
 	uint64_t until = weft_now() + time;
@@ -97,7 +97,7 @@ HANDLER void *serves(void *served)
 	return NULL;
 }
 
-/* Opens a certificate for 127.0.0.1 that the command openssl makes, and a client that trusts it. */
+/* Opens a certificate for 127.0.0.1, which the command openssl makes, and a client that trusts it. */
 HANDLER void open_tls(weft_http_tls_t **server, weft_http_tls_t **client)
 {
 	char directory[] = "/tmp/weft-http-XXXXXX", command[400], certificate[64], key[64];

@@ -31,7 +31,7 @@ static struct {
 	bool simulated, hasty;
 	uint64_t seed, factor;
 	const char *only;
-	weft_http_tls_t *server_tls, *client_tls; /* or NULL */
+	weft_http_tls_t *server_tls, *client_tls; /* NULL: plain connections */
 	_Atomic unsigned next, failures;
 } run;
 
@@ -58,8 +58,8 @@ struct peer {
 	struct bytes out;
 	unsigned heads, windows;
 	size_t data;
-	uint32_t last; /* stream */
-	bool bare;     /* it answers no SETTINGS */
+	uint32_t last; /* the last stream */
+	bool bare;     /* sends no SETTINGS, and does not acknowledge them */
 };
 
 static void note(struct peer *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -126,7 +126,7 @@ static void on_frame(struct peer *p, unsigned type, unsigned flags, uint32_t id,
 	(void)length;
 }
 
-/* False: the client has closed the connection. */
+/* Returns false if the client has closed the connection. */
 static bool read_frame(struct peer *p)
 {
 	static const size_t most = 16384;
@@ -156,7 +156,7 @@ static bool skip_body(struct peer *p, size_t length)
 	return !length;
 }
 
-/* Answers requests by HTTP/1.1. `length`: what has been read. */
+/* Answers requests by HTTP/1.1. `text` already holds `length` bytes. */
 static void answer_old(struct peer *p, char *text, size_t length, size_t room)
 {
 	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -178,7 +178,7 @@ static void answer_old(struct peer *p, char *text, size_t length, size_t room)
 	}
 }
 
-/* False: the client speaks HTTP/1.1, and is over; or it has left. */
+/* Returns false if the client has spoken HTTP/1.1 and is finished, or has left. */
 static bool read_preface(struct peer *p)
 {
 	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -240,7 +240,7 @@ static void add_numbers(struct peer *p, unsigned type, uint32_t id, uint64_t val
 	free(payload.data);
 }
 
-/* False: the client has left, or the script closes the connection. */
+/* Returns false if the client has left, or the script closes the connection. */
 static bool command(struct peer *p, char *text)
 {
 #define WORD() strtok_r(NULL, " ", &rest)
@@ -347,7 +347,7 @@ static void answer_all(struct peer *p)
 	while (send_out(p) && read_frame(p));
 }
 
-/* Answers one to four requests, then says GOAWAY, and answers what it has not refused. */
+/* Answers one to four requests, of which the last is the last stream of a GOAWAY. */
 static void answer_some(struct peer *p)
 {
 	uint64_t random = run.seed * 100 + atomic_load(&p->site->accepted);
@@ -420,7 +420,7 @@ static void *accept_all(void *site)
 struct asked {
 	struct site *site;
 	weft_http_client_t *client;
-	weft_event_t *others; /* a lazy one waits for that */
+	weft_event_t *others; /* the first request of a lazy case waits for this event */
 	char result[500];
 };
 
@@ -451,7 +451,7 @@ static const char *error_name(int error)
 						       : strerror(-error);
 }
 
-/* The response says what becomes of a body that cannot be sent. */
+/* If the body cannot be sent, the response reports the error. */
 static void send_body(weft_http_request_t *r, size_t length)
 {
 	static char data[7000];
@@ -508,7 +508,7 @@ static void *ask(void *asked)
 	return NULL;
 }
 
-/* Begins the requests one after another, as far as the server gets them. */
+/* Begins the requests one after another, each when the server has received the request before it, or after a while. */
 static void ask_all(struct site *s, weft_http_client_t *client, struct asked *asked)
 {
 	weft_event_t others = {0};
@@ -533,7 +533,7 @@ static bool has_events(struct site *s)
 	char wanted[60];
 	bool has = false;
 
-	if (!s->test->events || run.simulated) /* a simulated socket forgets all when it is closed in the middle */
+	if (!s->test->events || run.simulated) /* a simulated socket loses all data when it is closed in the middle */
 		return true;
 	snprintf(wanted, sizeof wanted, "%s|", s->test->events);
 	for (int i = 0; i < 200 && !has; i++) {

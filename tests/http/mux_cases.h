@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The cases of mux.c say what servers of HTTP/2 may do to a client, and the client's results. A server reads the
+ * The cases of mux.c: actions of HTTP/2 servers, and the client's results. A server reads the
  * preface, sends SETTINGS, and plays its script, whose commands are separated by semicolons:
  *
  *   bare                      no SETTINGS in front
@@ -10,27 +10,26 @@
  *   d ID FLAGS N              DATA of N bytes
  *   f TYPE FLAGS ID HEX       any frame; TYPE and FLAGS in hexadecimal, HEX may be -
  *   set ID N; win ID N; rst ID CODE; goaway ID CODE
- *   x N COMMAND               so often
+ *   x N COMMAND               N times the command
  *   raw HEX; sleep MS; close
  *
  * Later it only reads, and the case's later connections answer each request with 200 and five bytes, or by `then`. A
- * connection that begins with HTTP/1.1 is answered by that version.
- * Requests are begun in their order. Results: "200:5", status and bytes of the body; "103 200:5" after an interim
- * response; "old 200:5" by HTTP/1.1; "200:5+77" with a trailer; "200:5!reset" if the body fails; "again" if the server
- * has refused it; as patterns of fnmatch. `events`: what the
- * server gets, each must occur: "rst 1 8", "goaway 11".
+ * connection that begins with HTTP/1.1 is answered by that version. Requests are begun in their order. Results:
+ * "200:5", status and bytes of the body; "103 200:5" after an interim response; "old 200:5" by HTTP/1.1; "200:5+77"
+ * with a trailer; "200:5!reset" if the body fails; "again" if the server has refused it; as patterns of fnmatch.
+ * `events`: what the server gets, each must occur: "rst 1 8", "goaway 11".
  */
 #ifndef WEFT_TESTS_HTTP_MUX_CASES_H
 #define WEFT_TESTS_HTTP_MUX_CASES_H
 
 struct mux_case {
 	const char *name, *script, *results;
-	unsigned requests, connections; /* 0: one */
+	unsigned requests, connections; /* 0: 1 */
 	const char *events, *method, *then;
-	size_t body;	       /* that is sent */
-	unsigned one : 1;      /* the client may have one connection */
-	unsigned lazy : 1;     /* the first request reads its body when the others are over */
-	unsigned hasty : 1;    /* all times are short */
+	size_t body;	       /* bytes of the body that is sent */
+	unsigned one : 1;      /* the client may have only one connection */
+	unsigned lazy : 1;     /* the first request reads its body when the other requests have ended */
+	unsigned hasty : 1;    /* all time limits are short */
 	unsigned streamed : 1; /* the body is written in pieces */
 	unsigned narrow : 1;   /* the server's sockets have small buffers */
 	unsigned restless : 1; /* each connection ends by GOAWAY after a few requests */
@@ -100,7 +99,7 @@ static const struct mux_case mux_cases[] = {
     {"a reset before an answer", "req 1; rst 1 2", "reset"},
     {"a reset of the second", "req 2; rst 3 2; " OK(1), "200:5, reset", 2},
 
-    /* Ends in the middle. */
+    /* Connections and streams that end in the middle. */
     {"a reset in the body", "req 1; h 1 h :status=200; d 1 - 5; rst 1 2", "200:5!reset"},
     {"the end in the body", "req 1; h 1 h :status=200; d 1 - 5; close", "200:5!reset"},
     {"the end in a frame", "req 1; h 1 h :status=200; d 1 - 5; raw 000100; close", "200:5!reset"},
@@ -182,7 +181,7 @@ static const struct mux_case mux_cases[] = {
     {"an answer of HTTP/1.1", "bare; raw 485454502f312e3120323030204f4b0d0a0d0a", "bad"},
     {"an end in place of SETTINGS", "bare; close", "reset"},
 
-    /* Late. */
+    /* Late answers. */
     {"late: SETTINGS", "bare", "late", .hasty = 1},
     {"late: an answer", "req 1", "late", .events = "rst 1 8", .hasty = 1},
     {"late: half of a head", "req 1; h 1 - :status=200", "late", .hasty = 1},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The part of mux.c with our own server. Its answers can be computed from the request: a line with the length and a
- * hash of the body that came, and `n` bytes that follow from `s`, in pieces of `w`, after `t` steps of time.
+ * The part of mux.c with our own server. The test can compute its answers from the request: a line with the length and
+ * a hash of the received body, and then `n` bytes that follow from `s`, in pieces of `w`, after `t` steps of time.
  */
 #ifndef WEFT_TESTS_HTTP_MUX_MORE_H
 #define WEFT_TESTS_HTTP_MUX_MORE_H
@@ -147,7 +147,7 @@ static weft_http_request_t *begin(weft_http_client_t *client, const char *method
 
 /* ---- random requests --------------------------------------------------------------------------------------------- */
 
-/* How a request ends: by its response, by its task in the middle, by a deadline, or by a cancellation of its task. */
+/* A request ends by its response, its task leaves it in the middle, it has a deadline, or its task is cancelled. */
 enum end { WHOLE, LEFT, DEADLINE, CANCELED, ENDS };
 
 struct program {
@@ -155,7 +155,7 @@ struct program {
 	struct ours *ours;
 	uint64_t random;
 	unsigned requests, done[ENDS];
-	bool ends; /* not all by their responses */
+	bool ends; /* false: each request ends by its response */
 };
 
 struct random_request {
@@ -178,7 +178,7 @@ static unsigned char *make_body(size_t length, unsigned seed, uint64_t *hash)
 	return data;
 }
 
-/* False: the request ends here. */
+/* Returns false if the request ends in this function. */
 static bool send_pieces(weft_http_request_t *r, struct random_request *q, const unsigned char *data, bool known)
 {
 	size_t sent = 0, piece;
@@ -308,9 +308,9 @@ static void *run_program(void *program)
 	return NULL;
 }
 
-/* Requests of many tasks over few connections: each gets its own answer, or the end that it was to have. A server
- * counts
- * handlers of streams that were reset, and refuses requests meanwhile: so the last ones end by their responses only. */
+/* Requests of many tasks over few connections: each request gets its own answer, or ends as drawn. A server
+ * counts the handlers of reset streams, and refuses requests while there are many: so the last requests end
+ * only by their responses. */
 static void random_programs(unsigned streams, unsigned connections, bool ends)
 {
 	enum { PROGRAMS = 24 };
@@ -336,18 +336,18 @@ static void random_programs(unsigned streams, unsigned connections, bool ends)
 	stats = stats_of(client);
 	if (!run.simulated && ends)
 		CHECK(done[WHOLE] > 100 && done[LEFT] && done[DEADLINE] && done[CANCELED]);
-	/* A client that is cancelled while it dials has its connection closed. */
+	/* If a client is cancelled while it dials, its connection is closed. */
 	CHECK(stats.idle == stats.open && stats.open <= connections && stats.dialed <= connections + PROGRAMS);
 	CHECK(!weft_http_client_close(client));
 	stop(&o, &server);
 }
 
-/* ---- one ends, others go on -------------------------------------------------------------------------------------- */
+/* ---- one request ends, the other requests continue --------------------------------------------------------------- */
 
 struct waiting {
 	weft_http_client_t *client;
 	struct ours *ours;
-	_Atomic bool answered; /* by one of the tasks that share it */
+	_Atomic bool answered; /* a task of those that share the connection sets it */
 };
 
 static void *waits(void *waiting)
@@ -362,7 +362,8 @@ static void *waits(void *waiting)
 	return NULL;
 }
 
-/* The request that reads for all may be any of them: each of the first is cancelled in turn, in any order. */
+/* Any request may be the request that reads for all. The first requests are cancelled in turn, from a random
+ * request on. */
 static void cancelled_requests_end_no_other(void)
 {
 	enum { WAITING = 9, CANCELLED = 6 };
@@ -413,7 +414,7 @@ static void get(weft_http_client_t *client, struct ours *o, unsigned length)
 	free(data);
 }
 
-/* A caller that does not read, and one whose body the server does not read, hold up nobody but themselves. */
+/* A caller that does not read, and a caller whose body the server does not read, delay no other request. */
 static void slow_requests_hold_up_no_other(void)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){.host_connections = 1});
@@ -467,7 +468,8 @@ static void *asks_restless(void *restless)
 	return NULL;
 }
 
-/* Connections end by GOAWAY while requests join them. A request is answered, or was refused twice: none waits. */
+/* Connections end by GOAWAY while requests join them. A request is answered, or was refused twice; none waits
+ * for ever. */
 static void no_request_is_lost_by_goaway(void)
 {
 	static const struct mux_case test = {.name = "restless", .restless = 1};
@@ -485,7 +487,7 @@ static void no_request_is_lost_by_goaway(void)
 	close_site(s, &scope);
 }
 
-/* An origin that required HTTP/1.1 is asked by that version later, also when it has no connection meanwhile. */
+/* The client remembers that an origin required HTTP/1.1, also while it has no connection to that origin. */
 static void an_old_origin_is_remembered(void)
 {
 	static const struct mux_case test = {.name = "old", .script = "req 1; rst 1 13"};
@@ -524,7 +526,7 @@ static void *gets(void *getting)
 	return NULL;
 }
 
-/* As many requests at a time as the server allows; others wait. */
+/* At most as many requests run at a time as the server allows; further requests wait. */
 static void streams_are_limited(unsigned streams, unsigned ours)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){.host_connections = 1, .streams = ours});
@@ -544,7 +546,7 @@ static void streams_are_limited(unsigned streams, unsigned ours)
 	stop(&o, &server);
 }
 
-/* A request that waits for a permit of the client, and joins a connection, gives back the permit of its host. */
+/* A request that waits for a permit of the client, and then joins a connection, returns the permit of its host. */
 static void permits_are_given_back(void)
 {
 	weft_http_client_t *client =
@@ -596,7 +598,7 @@ static void idle_connections_end(void)
 	CHECK(stats_of(client).dialed == 2 && stats_of(client).open == 1);
 	weft_http_client_close_idle(client);
 	CHECK(!stats_of(client).open);
-	/* The server ends it meanwhile: what it said is seen before the connection is used. */
+	/* The server ends the connection meanwhile. The client reads that end before it uses the connection. */
 	get(client, &o, 10);
 	stop(&o, &server);
 	weft_sleep(PAUSE);
@@ -615,7 +617,8 @@ static void *lets_go_on(void *ours)
 	return NULL;
 }
 
-/* A server that stops answers the requests that it has, and refuses others: these are sent to the next one. */
+/* A server that stops answers its current requests, and refuses further requests, which the client sends to
+ * the next server. */
 static void waiting_requests_are_answered_by_a_server_that_stops(void)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){0});
@@ -635,7 +638,7 @@ static void waiting_requests_are_answered_by_a_server_that_stops(void)
 	CHECK(!weft_http_client_close(client));
 }
 
-/* Threads that are no tasks share a connection with tasks, and read for them. */
+/* Threads that are not tasks share a connection with tasks, and read for them. */
 static void threads_share_a_connection(void)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){.host_connections = 1});
@@ -660,7 +663,7 @@ static void threads_share_a_connection(void)
 	stop(&o, &server);
 }
 
-/* A client that must not speak HTTP/2 does not. */
+/* A client that must not speak HTTP/2 speaks HTTP/1.1. */
 static void http1_may_be_demanded(void)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){.flags = WEFT_HTTP_ONLY_1});

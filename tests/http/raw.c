@@ -9,7 +9,7 @@
  * RAW_ONLY=TEXT in the environment runs only the cases whose names contain the text.
  *
  * The server is a task of the same runtime. Several client tasks take cases from the table, and check each response by
- * a parser of their own, which accepts only what a server may send. After each case a new connection must be served.
+ * a parser of their own, which accepts only valid responses. After each case a new connection must be served.
  */
 #define _GNU_SOURCE
 #include "handlers.h"
@@ -38,9 +38,9 @@ enum {
 	TAIL = 600,	     /* bytes of the received data that a report shows */
 };
 
-/* Simulated time costs nothing, and the simulated network is slow: all times are longer there. */
+/* Simulated time costs nothing, and the simulated network is slow: all times are longer in a simulation. */
 static struct run {
-	bool simulated, hasty; /* hasty: the cases of limits in time, and no others */
+	bool simulated, hasty; /* hasty: runs only the cases with time limits */
 	bool secure;
 	weft_http_tls_t *server_tls, *client_tls; /* NULL unless `secure` */
 	uint64_t seed, factor;
@@ -52,7 +52,7 @@ static struct run {
 
 /* ---- the server's handlers --------------------------------------------------------------------------------------- */
 
-/* An error of weft_http_read is answered by the library. */
+/* If weft_http_read fails, the library answers the error. */
 static bool count_body(weft_http_t *http, uint64_t *sum)
 {
 	char data[5000];
@@ -169,7 +169,7 @@ static void events(weft_http_t *http, void *context)
 	weft_http_event(http, NULL, NULL, "two\nthree");
 }
 
-/* A body that is read after the status was set, and before the response begins. */
+/* Reads the body after it has set the status, and before the response begins. */
 static void created(weft_http_t *http, void *context)
 {
 	char data[100];
@@ -204,7 +204,7 @@ static void add_routes(weft_http_server_t *server)
 
 /* ---- a client's connection --------------------------------------------------------------------------------------- */
 
-/* A connection of a case, with all that was received on it. */
+/* A connection of a case, with all data that was received on it. */
 struct peer {
 	const struct http_case *test;
 	enum how how;
@@ -213,10 +213,10 @@ struct peer {
 	size_t at, filled, capacity;
 	ssize_t end; /* 0: the server has closed the connection; a negative errno; 1: open */
 	uint64_t deadline;
-	_Atomic unsigned responses; /* that were parsed, interim ones included */
-	const char *request;	    /* what is sent */
+	_Atomic unsigned responses; /* the number of parsed responses, interim responses included */
+	const char *request;	    /* the bytes to send */
 	size_t length;
-	char *bodies; /* of all responses with 2xx */
+	char *bodies; /* the bodies of all responses with 2xx */
 	size_t bodies_length;
 	char problem[300];
 	char got[800]; /* statuses */
@@ -255,7 +255,7 @@ static uint64_t patience(void)
 	return weft_now() + 3 * SECOND * run.factor;
 }
 
-/* Receives. False: the connection has ended, or nothing has arrived in time. */
+/* Receives data. Returns false if the connection has ended, or nothing has arrived in time. */
 static bool fill(struct peer *p)
 {
 	ssize_t n;
@@ -286,7 +286,7 @@ static bool fill_to(struct peer *p, size_t end)
 	return true;
 }
 
-/* ---- what a server may send -------------------------------------------------------------------------------------- */
+/* ---- the responses that a server may send ------------------------------------------------------------------------ */
 
 struct response {
 	int status;
@@ -296,7 +296,7 @@ struct response {
 	size_t body_length;
 };
 
-/* A line, which ends with CRLF and has no other control characters than tabs. NULL: none. */
+/* Returns a line, which ends with CRLF and has no control characters except tabs, or NULL. */
 static const char *next_line(struct peer *p, size_t *length)
 {
 	size_t i = p->at, begin = p->at;
@@ -401,7 +401,7 @@ static bool note_field(struct peer *p, struct response *r, const char *line, siz
 		value++;
 	while (line + end > value && (line[end - 1] == ' ' || line[end - 1] == '\t'))
 		end--;
-	/* Not forbidden, but Python's http.client does not know "chunked" with spaces behind it. */
+	/* Not forbidden, but Python's http.client does not recognize "chunked" with spaces after it. */
 	if (end < length && !is_word(line, name, "content-length"))
 		return fails(p, "spaces behind \"%.*s\"", (int)end, line);
 	length = (size_t)(line + end - value);
@@ -503,7 +503,7 @@ static bool read_until_close(struct peer *p, struct response *r)
 	return true;
 }
 
-/* The framing that a response must have. `is_head`: to HEAD; `is_old`: to HTTP/1.0. */
+/* Reads the body by the framing that the response must have. `is_head`: to HEAD; `is_old`: to HTTP/1.0. */
 static bool read_body(struct peer *p, struct response *r, bool is_head, bool is_old)
 {
 	bool none = r->status < 200 || r->status == 204;
@@ -557,7 +557,7 @@ static bool read_response(struct peer *p, struct response *r, bool is_head, bool
 	return ok;
 }
 
-/* ---- what a case expects ----------------------------------------------------------------------------------------- */
+/* ---- the expectations of a case ---------------------------------------------------------------------------------- */
 
 /* One word of http_case.answers. */
 struct expected {
@@ -598,13 +598,13 @@ static bool allows(const struct expected *e, int status)
 	return false;
 }
 
-/* Has the server closed the connection before a response? */
+/* Has the server closed the connection before the next response? */
 static bool has_ended(struct peer *p)
 {
 	return p->at == p->filled && !fill(p) && !p->problem[0];
 }
 
-/* Reads the responses. `last` is the last one; its status is 0 if there was none. */
+/* Reads the responses. `last` becomes the last response; its status is 0 if there was none. */
 static bool read_responses(struct peer *p, struct response *last)
 {
 	const char *list = p->test->answers;
@@ -617,7 +617,7 @@ static bool read_responses(struct peer *p, struct response *last)
 				return true;
 			if (!e.optional && has_ended(p))
 				return fails(p, "the connection ends (%s) before a response", strerror((int)-p->end));
-			if (e.optional) { /* an interim response: is the next status this one? */
+			if (e.optional) { /* an interim response: does the next response have this status? */
 				if (!fill_to(p, p->at + 12))
 					return fails(p, "the connection ends before a response");
 				if (!allows(&e, atoi(p->data + p->at + 9)))
@@ -672,7 +672,7 @@ static bool check_bodies(struct peer *p)
 			     p->bodies_length < 80 ? (int)p->bodies_length : 80, p->bodies);
 }
 
-/* "name: text": one of the fields of this name contains the text, in any case. */
+/* "name: text": at least one field of this name contains the text, in any case. */
 static bool check_field(struct peer *p, const char *wanted)
 {
 	const char *colon = wanted ? strchr(wanted, ':') : NULL, *at = p->data, *end = p->data + p->at, *stop;
@@ -693,7 +693,7 @@ static bool check_field(struct peer *p, const char *wanted)
 	return fails(p, "no field \"%s\"", wanted);
 }
 
-/* The server must close the connection, without another byte. */
+/* The server must close the connection without another byte. */
 static bool check_closed(struct peer *p)
 {
 	while (p->at == p->filled && fill(p))
@@ -746,7 +746,7 @@ static void send_slowly(struct peer *p, uint64_t pause)
 		weft_sleep(pause);
 }
 
-/* Waits between the pieces; AFTER_INTERIM: until the first response. */
+/* Waits between the pieces, or for AFTER_INTERIM until the first response. */
 static void send_pieces(struct peer *p)
 {
 	size_t at = 0, length;
@@ -768,7 +768,7 @@ static void reset(int fd)
 {
 	static const struct linger at_once = {1, 0};
 
-	if (!run.simulated) /* a simulated connection is reset if it is closed with unread bytes */
+	if (!run.simulated) /* closing a simulated connection with unread bytes resets it anyway */
 		setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
@@ -795,7 +795,7 @@ static void *sends(void *peer)
 	return NULL;
 }
 
-/* The first part, then the rest: the server sees the request divided at this position. */
+/* Sends the first part, then the rest: the server sees the request divided at this position. */
 struct split {
 	struct peer *peer;
 	size_t at;
@@ -837,7 +837,7 @@ static void exchange(struct peer *p, weft_fn_t *sender, void *argument)
 	if (!check_bodies(p) || !check_field(p, p->test->field))
 		return;
 	if (p->test->then == OPEN || (p->test->then == EITHER && !last.close && last.status)) {
-		/* All of the request has been read, or will be. */
+		/* The server has read the whole request, or will read it. */
 		CHECK(!weft_scope_wait(&scope));
 	}
 	check_end(p, &last);
@@ -956,7 +956,7 @@ static bool is_sent_by_bytes(const struct http_case *c, size_t length)
 
 static bool run_case(const struct http_case *c, unsigned number)
 {
-	/* A simulation sends the request in one of the two ways, by its seed. */
+	/* A simulation sends the request in one of the two ways, which its seed chooses. */
 	bool first = !run.simulated || (number + run.seed) % 2;
 	size_t length;
 	char *request = join_pieces(c->send, PIECES, &length);
@@ -996,7 +996,7 @@ static void *client(void *unused)
 			return unused;
 		if (kinds[kind].cases == time_cases ? !run.hasty : run.hasty)
 			continue;
-		if (kinds[kind].cases == file_cases && run.simulated) /* whose files are others */
+		if (kinds[kind].cases == file_cases && run.simulated) /* a simulated world has other files */
 			continue;
 		if (run.only && !strstr(c->name, run.only))
 			continue;
@@ -1031,7 +1031,7 @@ static void make_file(const char *name, const char *text, size_t times)
 	close(fd);
 }
 
-/* "secret" lies outside of the directory "root" that is served. */
+/* "secret" is outside the directory "root" that is served. */
 static void make_files(void)
 {
 	const struct timespec times[2] = {{1577836800, 0}, {1577836800, 0}};
@@ -1052,7 +1052,7 @@ static void make_files(void)
 
 static char certificate[64], key[64];
 
-/* For the host "h". Signatures of this kind all have one length, so simulations can be repeated. */
+/* A certificate for the host "h". Signatures of this kind all have the same length, so simulations can be repeated. */
 static void make_certificate(void)
 {
 	char command[500];
@@ -1074,7 +1074,8 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 	return remove(path);
 }
 
-/* A busy machine must not make a request late, except where that is the case: such cases have a server of their own. */
+/* On a busy machine a request must not be late, except in the cases that test lateness, which have a server
+ * of their own. */
 static void some_cases(bool hasty)
 {
 	const uint64_t times = run.factor * (hasty ? 1 : 100);
@@ -1154,7 +1155,7 @@ static int greet(unsigned port)
 	return ask(port, "/hello");
 }
 
-/* A handler that waits for something else learns that its client has closed the connection, in any way. */
+/* A handler that waits for another event learns that its client has closed the connection, in any way. */
 static void a_handler_learns_that_nobody_waits(void)
 {
 	struct served s = {0};
@@ -1185,7 +1186,7 @@ static void a_handler_learns_that_nobody_waits(void)
 	weft_http_close(s.server);
 }
 
-/* A server of one connection at a time. The task that accepts is cancelled, and another one takes its place. */
+/* A server that serves one connection at a time. The accepting task is cancelled, and another task replaces it. */
 static void connections_are_limited(void)
 {
 	const uint64_t pause = 50 * MS * run.factor;
@@ -1214,7 +1215,7 @@ static void connections_are_limited(void)
 	weft_http_close(s.server);
 }
 
-/* The lines for one request, whose target must not end a string. */
+/* The log's line for one request, whose target must not end a string in the log. */
 static void log_one(weft_http_log_t *log, const char *begins, const char *has)
 {
 	static const char request[] = "GET /none?\"a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The client's HTTP/2 without memory. One thread makes requests of a server of ours, which another thread runs; only
- * allocations of the first are refused, so every run asks for the same blocks in the same order. The n-th of them is
- * refused, for each n, once alone and once with all that follow until the requests are over. Then each request has its
- * answer or -ENOMEM, the next requests are answered, and no block is left.
+ * The client's HTTP/2 without memory. One thread sends requests to our server, which another thread runs; only
+ * allocations of the first thread are refused, so every run requests the same blocks in the same order. For each n, the
+ * n-th allocation is refused, once alone, and once with all later allocations until the requests have ended. Then each
+ * request has its answer or -ENOMEM, the next requests are answered, and no block remains.
  *
  *   refusals         in plain HTTP/2
  *   refusals tls     by TLS, on a connection that exists: OpenSSL's handshakes lose blocks
@@ -22,8 +22,8 @@
 
 static _Thread_local struct {
 	bool counts;
-	unsigned long asked, refuse; /* refuse: number of the first one that is refused, 0: none */
-	bool all;		     /* and all that follow */
+	unsigned long asked, refuse; /* refuse: number of the first refused allocation; 0: none */
+	bool all;		     /* all later allocations are refused, too */
 	long blocks;
 	unsigned long refused;
 } memory;
@@ -83,7 +83,7 @@ enum { LARGE = 50000, FIELDS = 30, NEXT = 3 };
 static struct {
 	struct served served;
 	char url[60];
-	weft_http_tls_t *trusted; /* the client's; NULL: plain connections */
+	weft_http_tls_t *trusted; /* trusts the server's certificate; NULL: plain connections */
 	pthread_barrier_t listens;
 } server;
 
@@ -136,12 +136,12 @@ static void *run_server(void *unused)
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-/* The requests of a run: how many had their answer, and how many an error. */
+/* The requests of a run: how many were answered, and how many failed. */
 static struct {
 	unsigned right, failed;
 } done;
 
-/* False: it has failed, by the error that says why. */
+/* Returns false if the request has failed, by an expected error. */
 static bool goes_on(ssize_t n)
 {
 	if (n >= 0)
@@ -163,7 +163,7 @@ static weft_http_request_t *begin(weft_http_client_t *client, const char *method
 	return r;
 }
 
-/* The response that `r` has is read to its end. */
+/* Reads the response of `r` to its end. */
 static bool reads(weft_http_request_t *r, size_t length)
 {
 	static char data[LARGE + 1];
@@ -236,7 +236,7 @@ static bool sends(weft_http_request_t *r)
 	return goes_on(weft_http_request_finish(r));
 }
 
-/* A response that is not read yet, and a request that is sent in pieces beside it. */
+/* One response is not read yet, while another request is sent in pieces. */
 static void share(weft_http_client_t *client)
 {
 	weft_http_request_t *first = begin(client, "GET", "/large"), *second;
@@ -254,7 +254,7 @@ static void ask(weft_http_client_t *client)
 	get(client, "/hello", 6);
 }
 
-/* One run. `n`: the first allocation that is refused; 0: none. False: there are fewer. */
+/* One run. `n`: the first allocation that is refused; 0: none. Returns false if the run has fewer allocations. */
 static bool run_once(unsigned long n, bool all)
 {
 	const weft_http_client_config_t config = {.flags = WEFT_HTTP_PRIOR_KNOWLEDGE, .tls = server.trusted};
@@ -314,7 +314,7 @@ int main(int argc, char **argv)
 	CHECK(!pthread_barrier_init(&server.listens, NULL, 2));
 	CHECK(!pthread_create(&thread, NULL, run_server, NULL));
 	pthread_barrier_wait(&server.listens);
-	run_once(0, false); /* what libraries allocate once */
+	run_once(0, false); /* libraries allocate some blocks once, in this run */
 	refuse_each(false);
 	if (!server.trusted)
 		refuse_each(true);

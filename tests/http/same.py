@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Random requests by the client and by Python's http.client to the same servers: they must get the same.
+"""Sends random requests by the client and by Python's http.client to the same servers: both must get the same
+responses.
 
 same.py FETCH HTTPD DIRECTORY [SEED]
 
-FETCH is fetch.c, HTTPD is examples/httpd.c. The servers are one of Python whose answers are drawn from the path of the
-request, with every framing; HTTPD; and nginx, if it is installed. HTTPD and nginx also serve by TLS, where FETCH must
-choose HTTP/2, and Python's client speaks HTTP/1.1; this nginx is a proxy for Python's server too. Status, fields,
-trailers and body must be equal.
+FETCH is fetch.c, HTTPD is examples/httpd.c. The servers are a Python server whose answers are drawn from the path of
+the request, with every framing; HTTPD; and nginx, if it is installed. HTTPD and nginx also serve by TLS, where FETCH
+must choose HTTP/2, and Python's client speaks HTTP/1.1; this nginx is a proxy for Python's server too. Status,
+fields, trailers and body must be equal.
 """
 import http.client
 import http.server
@@ -28,7 +29,7 @@ REQUESTS = 400
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """Its answer to a path is drawn from the path."""
+    """The server's answer to a path is drawn from the path."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -62,12 +63,12 @@ class Server(http.server.BaseHTTPRequestHandler):
         draw = random.Random(self.path)
         got = self.read_body()
         body = got if "echo" in self.path else draw.randbytes(draw.choice([0, 1, 100, draw.randrange(200000)]))
-        tame = "tame" in self.path  # nginx as a proxy knows no 1xx, and waits for chunks of 304
+        tame = "tame" in self.path  # nginx as a proxy does not support 1xx, and waits for chunks of 304
         status = draw.choice([200, 200, 200, 201, 404, 500] + ([] if tame else [204, 302, 304]))
         framing = draw.choice(["length", "chunked", "close"])
         none = status in (204, 304) or self.command == "HEAD"
         for _ in range(0 if tame else draw.choice([0, 0, 1, 3])):
-            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")  # http.client does not know others
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")  # http.client supports no other 1xx
         self.send_response_only(status)
         self.send_header("X-Got", "%d %08x" % (len(got), zlib.crc32(got)))
         for i in range(draw.randrange(5)):
@@ -112,8 +113,8 @@ def by_python(method, port, path, how, length, context):
 
 
 def comparable(lines, secure):
-    """Without dates, which may differ; http.client does not show trailers. HTTP/2 has no fields of connections, and
-    our server's are in another order."""
+    """Removes dates, which may differ, and trailers, which http.client does not show. HTTP/2 has no connection fields,
+    and our server sends its fields in another order."""
     apart = ["field date:", "trailer ", "version "]
     if secure:
         apart += ["field connection:", "field transfer-encoding:", "field keep-alive:"]

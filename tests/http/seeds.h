@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Seeds that a test's program is asked for. */
+/* The seeds that the arguments of a test program name. */
 #ifndef WEFT_TESTS_HTTP_SEEDS_H
 #define WEFT_TESTS_HTTP_SEEDS_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A server for clients of other projects: serve [CERTIFICATE KEY]. Prints its port, and serves until its standard input
- * ends; with a certificate it speaks TLS.
+ * A server for test clients of other projects: serve [CERTIFICATE KEY]. Prints its port, and serves until its standard
+ * input ends; with a certificate it speaks TLS.
  */
 #include "handlers.h"
 
 #include <weft/http.h>
 
-/* Reads the body first. */
+/* Reads the body before it answers. */
 static void body_length(weft_http_t *http, void *context)
 {
 	char data[5000];

@@ -18,7 +18,7 @@ foreach(io epoll io_uring)
 	weft_test(raw.${io} COMMAND @raw.gcc ENV WEFT_IO=${io} SECONDS 60)
 endforeach()
 weft_test(raw.simulated COMMAND @raw.gcc simulated 20 SECONDS 120)
-# With the library that is compiled for linked stacks, as `weft cc --instrument` links it.
+# With the library compiled for linked stacks, which `weft cc --instrument` links.
 weft_linked(raw segmented gcc SOURCES raw.c FLAGS -O2)
 weft_test(raw.linked COMMAND @raw.segmented.gcc ON segmented heap SECONDS 60)
 weft_sanitizer_works(works gcc thread)
@@ -33,7 +33,7 @@ if(works)
 	weft_test(raw.asan.simulated COMMAND @raw.gcc-asan simulated 3 SECONDS 120)
 endif()
 
-# HTTP/2. The tests' own clients are nghttp2's. Programs of other projects, where they are installed: clients.
+# HTTP/2. The tests' own clients use nghttp2. clients runs programs of other projects, if they are installed.
 if(WEFT_HAS_NGHTTP2)
 	set(h2 ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} LINK ${weft_llhttp_library} -lnghttp2)
 	foreach(name frames versions)
@@ -81,7 +81,7 @@ endforeach()
 weft_program(http_closes_at_once gcc SOURCES raw.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link} CANARY http_closes_at_once)
 weft_test(canary.http_closes_at_once COMMAND @http_closes_at_once.gcc simulated 20 FAILS SAYS "not ok - ")
 
-# The client against a server that sends what a table says.
+# The client against a server that plays the answers of a table.
 set(client SOURCES client.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link})
 weft_program(client gcc ${client})
 foreach(io epoll io_uring)
@@ -157,7 +157,7 @@ else()
 	weft_skip(mux "nghttp2 is not here: apt-get install --no-install-recommends libnghttp2-dev")
 endif()
 
-# The guide's first server.
+# The first server of the guide.
 weft_program(hello gcc SOURCES ${weft_root}/examples/hello.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link})
 find_program(WEFT_curl curl)
 if(WEFT_curl)
@@ -192,7 +192,7 @@ foreach(library IN LISTS libraries)
 endforeach()
 weft_test(chain.io_uring COMMAND @chain.gcc @proxy.gcc 1 ENV WEFT_IO=io_uring SECONDS 120)
 weft_program(http_client_trusts_ends gcc ${chain} CANARY http_client_trusts_ends)
-# A kill meets a response in its middle only now and then.
+# Only some kills interrupt a response in its middle.
 weft_test(canary.http_client_trusts_ends COMMAND @http_client_trusts_ends.gcc @proxy.gcc 0 200 FAILS SAYS "not ok - ")
 weft_program(crawler gcc SOURCES ${weft_root}/examples/crawler.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link})
 foreach(io epoll io_uring)
@@ -202,7 +202,7 @@ foreach(seed 0 1 2 3)
 	weft_test(crawler.simulated.${seed} COMMAND @crawler.gcc ENV WEFT_SIMULATE=${seed} PRINTS ${weft_root}/examples/expected/crawler.txt)
 endforeach()
 
-# The client and Python's, against the same servers.
+# The client and Python's client, against the same servers.
 set(fetch SOURCES fetch.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link})
 weft_program(fetch gcc ${fetch})
 weft_program(httpd gcc SOURCES ${weft_root}/examples/httpd.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link})

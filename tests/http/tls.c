@@ -4,7 +4,7 @@
  *
  *   tls [NAME]            all tests, or one, by the back end that WEFT_IO names
  *   tls simulated SEEDS   our client and our server in so many simulated worlds
- *   tls refused EVERY     every n-th request for memory of the workers is refused for a while
+ *   tls refused EVERY     for a while, every n-th memory request of the workers is refused
  */
 #define _GNU_SOURCE
 #include "handlers.h"
@@ -27,23 +27,23 @@
 #include "http/tls.h"
 
 enum {
-	PIECE = 40000,	    /* bytes that are sent at once, at most */
-	ECHOES = 60,	    /* pieces of a connection */
+	PIECE = 40000,	    /* the most bytes in one call */
+	ECHOES = 60,	    /* pieces that a connection echoes */
 	DUPLEX = 3000000,   /* bytes in each direction at the same time */
-	SMALL = 200000,	    /* the same in a simulation */
+	SMALL = 200000,	    /* like DUPLEX, in a simulation */
 	CROWD = 200,	    /* concurrent clients */
 	UPDATES = 20000,    /* key updates of a hostile client */
 	HEADER_TIME = 1500, /* milliseconds */
 };
 
 static struct {
-	weft_http_tls_t *tls, *trusting; /* the server's; a client's that trusts "ca.pem" */
+	weft_http_tls_t *tls, *trusting; /* the server's context, and a client's context that trusts "ca.pem" */
 	unsigned echo_port, duplex_port, http_port;
 	weft_http_server_t *server;
-	SSL_CTX *contexts[2]; /* clients': TLS 1.2, TLS 1.3 */
+	SSL_CTX *contexts[2]; /* of clients: TLS 1.2, TLS 1.3 */
 	struct identity authority;
 	size_t duplex;
-	_Atomic int seen; /* what the last reader of a body got */
+	_Atomic int seen; /* the result of the last read of a body */
 	bool simulated;
 } all;
 
@@ -55,7 +55,7 @@ static uint32_t next_random(uint32_t *state)
 	return *state >> 8;
 }
 
-/* Byte `at` of a stream that is known by its seed. */
+/* Byte number `at` of the stream that `seed` determines. */
 static char byte_of(unsigned seed, size_t at)
 {
 	return (char)((at * 2654435761u + seed * 40503u) >> 13);
@@ -125,7 +125,7 @@ static void *listens(void *port)
 	return NULL;
 }
 
-/* The data in several parts. */
+/* Writes the data in several parts. */
 static ssize_t write_parts(struct stream *s, const char *data, size_t length, uint32_t *state)
 {
 	struct iovec parts[6];
@@ -156,7 +156,7 @@ static void echo_stream(struct stream *s)
 		weft__stream_finish(s);
 }
 
-/* One task reads while another one writes. */
+/* One task reads while another task writes. */
 static void *sends_stream(void *stream)
 {
 	char data[5000];
@@ -195,7 +195,7 @@ static void duplex(struct stream *s)
 	CHECK(receive_stream(s, 2));
 	CHECK(!weft_scope_wait(&scope));
 	weft__stream_finish(s);
-	/* A key update may follow the data, and a close with unread input would be a reset. */
+	/* A key update may follow the data, and closing with unread input would reset the connection. */
 	(void)weft__stream_read(s, &byte, 1, weft_now() + 5 * SECOND);
 }
 
@@ -207,7 +207,7 @@ static void says_how(weft_http_t *http, void *context)
 
 /* ---- OpenSSL's client -------------------------------------------------------------------------------------------- */
 
-/* `buffer`: bytes that the kernel holds in each direction; 0: as many as it likes. */
+/* `buffer`: size of the kernel's buffer in each direction; 0: the kernel's default. */
 static int dial_port_with(unsigned port, int buffer)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -260,7 +260,7 @@ static void drop(SSL *ssl)
 	ERR_clear_error();
 }
 
-/* close_notify both ways. */
+/* Exchanges close_notify in both directions. */
 static void end_orderly(SSL *ssl)
 {
 	char byte;
@@ -275,7 +275,7 @@ static void send_text(SSL *ssl, const char *text)
 	CHECK(SSL_write(ssl, text, (int)strlen(text)) == (int)strlen(text));
 }
 
-/* False: the server has ended the connection before all of it. */
+/* Returns false if the server has ended the connection before all bytes arrived. */
 static bool get_bytes(SSL *ssl, char *data, size_t length)
 {
 	int n;
@@ -288,7 +288,7 @@ static bool get_bytes(SSL *ssl, char *data, size_t length)
 	return true;
 }
 
-/* All that comes until the server says close_notify. NULL: it did not say that. */
+/* Receives all data until the server sends close_notify. Returns NULL if it did not send that. */
 static char *get_all(SSL *ssl)
 {
 	size_t length = 0;
@@ -368,7 +368,7 @@ static bool would_block(SSL *ssl, int n)
 	return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
 }
 
-/* Both directions are full at the same time: neither of the server's tasks may wait for the other one. */
+/* Both directions are full at the same time: neither task of the server may wait for its other task. */
 static void both_directions_at_once(void)
 {
 	for (int v = 0; v < 2; v++) {
@@ -405,7 +405,7 @@ static void both_directions_at_once(void)
 	}
 }
 
-/* A client that reads nothing before it has sent everything, while the server wants to send as much. */
+/* A client that does not read before it has sent all its data, while the server wants to send as much. */
 static void a_reader_does_not_wait_for_the_writer(void)
 {
 	static char data[PIECE];
@@ -445,7 +445,7 @@ static const char *chosen(SSL *ssl, char text[20])
 #define WITH_HTTP2(with, without) without
 #endif
 
-/* Protocols that the client offers, and the one that is chosen at each port; NULL: the handshake fails. */
+/* The client's offered protocols, and the protocol chosen at each port; NULL: the handshake fails. */
 static void protocols(void)
 {
 	static const struct {
@@ -470,7 +470,7 @@ static void protocols(void)
 	}
 }
 
-/* A session that the server has given. */
+/* Gets a session from the server. */
 static SSL_SESSION *get_session(SSL_CTX *context, SSL_SESSION *earlier, bool *reused)
 {
 	SSL *ssl = make_client(context, all.http_port);
@@ -480,7 +480,7 @@ static SSL_SESSION *get_session(SSL_CTX *context, SSL_SESSION *earlier, bool *re
 	CHECK(SSL_connect(ssl) == 1 && is_served(ssl));
 	*reused = SSL_session_reused(ssl);
 	session = SSL_get1_session(ssl);
-	CHECK(SSL_shutdown(ssl) == 1); /* else OpenSSL does not resume it */
+	CHECK(SSL_shutdown(ssl) == 1); /* otherwise OpenSSL does not resume the session */
 	drop(ssl);
 	SSL_SESSION_free(earlier);
 	return session;
@@ -497,7 +497,7 @@ static long serial_of_server(void)
 	return serial;
 }
 
-/* Tickets resume sessions until the certificate is read again. */
+/* Tickets resume sessions until the certificate is reloaded. */
 static void sessions_resume(void)
 {
 	long serial = serial_of_server();
@@ -522,7 +522,7 @@ static void sessions_resume(void)
 	}
 }
 
-/* A reload that fails changes nothing. */
+/* If a reload fails, the old certificate remains. */
 static void reload_fails(void)
 {
 	const char *why = NULL;
@@ -563,7 +563,7 @@ static void renegotiation_is_refused(void)
 	others_are_served();
 }
 
-/* Waits for the server's answer without TLS, which ends with the connection. */
+/* Receives the server's answer without TLS, which ends with the connection. */
 static void get_plain(int fd, char *text, size_t size)
 {
 	size_t length = 0;
@@ -592,7 +592,7 @@ static void plain_requests_are_refused(void)
 	others_are_served();
 }
 
-/* Waits until the server has no connection. */
+/* Waits until the server has no connections. */
 static void all_have_left(void)
 {
 	weft_http_stats_t stats;
@@ -606,7 +606,7 @@ static void all_have_left(void)
 	CHECK(!"connections are left");
 }
 
-/* The client leaves without close_notify when it has got an answer. */
+/* Receives an answer, and leaves without close_notify. */
 static void cut(SSL *ssl, const char *text)
 {
 	char byte;
@@ -620,7 +620,7 @@ static void cut(SSL *ssl, const char *text)
 	CHECK(atomic_load(&all.seen) == -ECONNRESET);
 }
 
-/* The reader of a body sees an end only if the client has said close_notify. */
+/* The reader of a body sees an end only if the client has sent close_notify. */
 static void a_cut_is_no_end(void)
 {
 	for (int v = 0; v < 2; v++) {
@@ -633,12 +633,12 @@ static void a_cut_is_no_end(void)
 
 /* ---- hostile clients --------------------------------------------------------------------------------------------- */
 
-/* A client whose bytes pass through memory, so that they can be sent as the test wants. */
+/* A client whose bytes pass through memory, so that the test controls how they are sent. */
 struct slow {
 	SSL *ssl;
 	int fd;
 	size_t sent, limit; /* bytes */
-	size_t step;	    /* of one send */
+	size_t step;	    /* bytes of each send */
 };
 
 static void open_slow(struct slow *s, SSL_CTX *context, size_t limit, size_t step)
@@ -649,7 +649,7 @@ static void open_slow(struct slow *s, SSL_CTX *context, size_t limit, size_t ste
 	SSL_set_connect_state(s->ssl);
 }
 
-/* False: the limit is reached, or the server has closed the connection. */
+/* Returns false if the limit is reached, or the server has closed the connection. */
 static bool move_bytes(struct slow *s, bool wait)
 {
 	char data[20000];
@@ -672,7 +672,7 @@ static bool move_bytes(struct slow *s, bool wait)
 	return !wait || got > 0;
 }
 
-/* True: it was served. */
+/* Returns true if the client was served. */
 static bool run_slow(struct slow *s)
 {
 	char text[1000];
@@ -712,7 +712,7 @@ static void byte_by_byte(void)
 	}
 }
 
-/* The client leaves when it has sent so many bytes. */
+/* The client leaves after a given number of bytes. */
 static void closes_at_every_stage(void)
 {
 	struct slow s;
@@ -761,7 +761,7 @@ static void garbage_harms_nobody(void)
 	others_are_served();
 }
 
-/* Bytes that are no record, or a forged one, behind a handshake. */
+/* After the handshake, bytes that are no record, or a forged record. */
 static void garbage_behind_a_handshake(void)
 {
 	char text[1000];
@@ -779,7 +779,7 @@ static void garbage_behind_a_handshake(void)
 	others_are_served();
 }
 
-/* Key updates demand answers, which this client does not read. */
+/* Key updates require answers, which this client does not read. */
 static void a_flood_of_key_updates(void)
 {
 	static const struct timeval patience = {0, 300000};
@@ -794,7 +794,7 @@ static void a_flood_of_key_updates(void)
 	all_have_left();
 }
 
-/* Clients that say nothing, or not enough, are disconnected. */
+/* Clients that send nothing, or not enough, are disconnected. */
 static void handshakes_have_a_limit(void)
 {
 	struct slow s[4];
@@ -873,7 +873,7 @@ struct their_server {
 	bool cuts; /* it ends connections without close_notify */
 };
 
-/* One connection: it sends back what it gets. */
+/* Serves one connection, and echoes its data. */
 static void serve_theirs(const struct their_server *s, int fd)
 {
 	SSL *ssl = SSL_new(s->context);
@@ -946,7 +946,7 @@ static int connect_ours(struct stream *s, unsigned port, const char *host, const
 	return weft__tls_connect(s, fd, all.trusting, host, alpn, weft_now() + 100 * SECOND);
 }
 
-/* The client refuses servers that it must not trust. A task runs this. */
+/* The client refuses servers that it must not trust. Runs in a task. */
 static void certificates_are_checked(void)
 {
 	static const struct {
@@ -1033,7 +1033,7 @@ static void our_client_sees_cuts(void)
 	}
 }
 
-/* A task that is cancelled in a handshake, in a read and in a write. */
+/* A task is cancelled in a handshake, in a read and in a write. */
 static void *stalls(void *port)
 {
 	struct stream s = {.fd = -1};
@@ -1092,7 +1092,7 @@ static void *sends_other(void *stream)
 	return NULL;
 }
 
-/* Both sides are ours, and both read and write at once. */
+/* Both sides are ours, and both read and write at the same time. */
 static void ours_with_ours(void)
 {
 	int listener = weft_listen("127.0.0.1", 0, 0, 0);
@@ -1197,7 +1197,7 @@ static void begin_worker(unsigned number, void *unused)
 
 static unsigned every;
 
-/* Clients are refused, or not, and afterwards all are served. */
+/* While memory is refused, clients may fail. Afterwards all clients are served. */
 static void memory_is_refused(void)
 {
 	unsigned served = 0;
@@ -1272,7 +1272,7 @@ static int64_t call_test(void *test)
 static const struct {
 	const char *name;
 	void (*fn)(void);
-	bool by_task; /* else by a thread that may block */
+	bool by_task; /* run by a task; otherwise by a thread that may block */
 } tests[] = {
 #define TEST(name, by_task)                                                                                            \
 	{                                                                                                              \
@@ -1333,7 +1333,7 @@ static void *run(void *only)
 	void (*refusal)(void) = memory_is_refused;
 	struct port ports[2] = {{open_port(&all.echo_port), echo_stream}, {open_port(&all.duplex_port), duplex}};
 	struct served served = {.listener = open_port(&all.http_port), .tls = all.tls};
-	const int buffer = 20000; /* so that the kernel does not hold all data that is sent */
+	const int buffer = 20000; /* so that the kernel cannot buffer all data */
 	weft_scope_t scope;
 
 	CHECK(!setsockopt(ports[1].listener, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer));

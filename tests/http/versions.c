@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Random requests by HTTP/2, whose client is nghttp2 in blocking threads, and then by HTTP/1.1: both must get the same
- * answers, which the test computes by itself.
+ * Random requests, first by HTTP/2, whose client is nghttp2 in blocking threads, and then by HTTP/1.1: both must get
+ * the same answers, which the test computes itself.
  *
  *   versions [SEED [CONNECTIONS]]
  *
  * Methods, bodies in both directions, sizes of pieces, windows, trailers, and streams that the client resets are
- * random. A response's body is the request's, each byte XORed, behind a line that says what the handler saw of the
- * head.
+ * random. The body of a response is the request's body with each byte XORed, after a line that reports the head that
+ * the handler saw.
  */
 #define _GNU_SOURCE
 #include "handlers.h"
@@ -42,7 +42,7 @@ static unsigned number_of(weft_http_t *http, const char *name)
 	return (unsigned)atoi(copy);
 }
 
-/* Pieces are read and written in the sizes that the request says. */
+/* Reads and writes pieces of the sizes that the request names. */
 static void mix(weft_http_t *http, void *context)
 {
 	unsigned reads = number_of(http, "x-read"), writes = number_of(http, "x-write");
@@ -86,14 +86,14 @@ struct request {
 	const char *method;
 	char path[80], reads[8], writes[8], status[8], length[16];
 	bool has_trailer, wants_trailer, has_length, is_reset;
-	size_t reset_at; /* bytes of either body */
+	size_t reset_at; /* bytes of the request's or response's body */
 	unsigned char *body;
 	size_t body_length, sent;
 
-	char *expected; /* the response's body */
+	char *expected; /* the expected body of the response */
 	size_t expected_length;
 
-	/* The response. */
+	/* The received response. */
 	int got_status;
 	bool closed, got_answer, got_trailer;
 	uint32_t error;
@@ -334,7 +334,7 @@ static void exchange(struct client *c)
 	while ((n = nghttp2_session_mem_send(c->session, &out)) > 0)
 		send_all(c->fd, out, (size_t)n);
 	CHECK(n == 0);
-	if (c->closed == c->started) /* a reset that was sent closes its stream: the server has nothing to say */
+	if (c->closed == c->started) /* sending a reset closes the stream, and the server has nothing more to send */
 		return;
 	n = recv(c->fd, in, 1 + draw(&c->state, sizeof in), 0);
 	if (n <= 0)
@@ -359,7 +359,7 @@ static void run_http2(struct client *c)
 /* ---- HTTP/1.1 ---------------------------------------------------------------------------------------------------- */
 
 struct old {
-	llhttp_t parser; /* must be first */
+	llhttp_t parser; /* must be the first member */
 	struct request *r;
 	bool in_trailer, done;
 };

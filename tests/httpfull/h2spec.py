@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """h2spec, the conformance test of HTTP/2, against tests/http/serve.c: h2spec.py SERVER plain|tls [SECTION]
 
-With a section, as "http2/5.1.1", nothing else is tested, and the number of cases is too low to pass. All cases must pass, with one exception, which must fail: a port that also speaks HTTP/1.1 answers an invalid preface by 400. TLS clients
-choose HTTP/2 before they send a preface, so there is no exception.
+With a section, for example "http2/5.1.1", only that section is tested, and the number of cases is too low to pass. All cases must pass, except one
+case, which must fail: a port that also speaks HTTP/1.1 answers an invalid preface by 400. TLS clients choose HTTP/2 before they send a preface, so
+there is no exception.
 """
 
 import subprocess
@@ -13,12 +14,12 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 H2SPEC = Path(__file__).resolve().parents[2] / "build/packages/h2spec/h2spec"
-CASES = 146  # of h2spec 2.2.1, the strict ones included
+CASES = 146  # the cases of h2spec 2.2.1, including the strict cases
 EXCEPTIONS = {"plain": {("http2/3.5", "Sends invalid connection preface")}, "tls": set()}
 
 
 def run_h2spec(server, directory, secure, sections):
-    """The verdicts of the cases: {(section, case): None or why it failed}."""
+    """The verdicts of the cases: {(section, case): None or the reason of the failure}."""
     files = [directory / "certificate.pem", directory / "key.pem"] if secure else []
     if secure:
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost",

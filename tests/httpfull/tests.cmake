@@ -30,7 +30,7 @@ endforeach()
 weft_test(canary.h2_forgets_closed COMMAND ${Python3_EXECUTABLE} ${weft_tests}/httpfull/h2spec.py @h2_forgets_closed.gcc plain http2/5.1.1
 	  FAILS SAYS "not ok - http2/5.1.1 Sends stream identifier that is numerically smaller than previous: GOAWAY")
 
-# libFuzzer, with inputs that are drawn anew from the same random numbers. tests/http/fuzz.h says what they are.
+# libFuzzer, with inputs drawn anew from the same random numbers. tests/http/fuzz.h defines the inputs.
 execute_process(COMMAND ${weft_clang} -print-libgcc-file-name -rtlib=compiler-rt OUTPUT_VARIABLE fuzzer)
 string(REGEX REPLACE "builtins(-[a-z0-9_]+)?[.]a.*" "fuzzer\\1.a" fuzzer "${fuzzer}")
 weft_sanitizer_works(works clang address,undefined)
