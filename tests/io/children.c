@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Child processes: what they get as descriptors, and waiting for them, also on a kernel without pidfd_open.
+ * Child processes: their descriptors, and waiting for them, also on a kernel without pidfd_open.
  *
  *   children WORKERS [new|old] [TEST]   old: pidfd_open fails, by seccomp
  */
@@ -68,7 +68,7 @@ static void end_well(pid_t process)
 	CHECK(weft_waitpid(process, &status) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* Through `cat`, which finds nothing at first, and whose output nobody reads for a while. */
+/* Sends data through `cat`, which finds no input at first, and whose output is not read for a while. */
 static void send_through(pid_t process, int to, int from)
 {
 	CHECK(process > 0);
@@ -103,7 +103,7 @@ static void *sockets(void *pass)
 
 	CHECK(weft_socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
 	process = weft_spawn_process(cat, NULL, (int[3]){fds[1], fds[1], -1});
-	/* This process can go on with the end that the child has, without blocking. */
+	/* This process can still use the end that the child has, without blocking. */
 	CHECK(weft_read_until(fds[1], &(char){0}, 1, in(MS)) == -ETIMEDOUT);
 	CHECK(weft_close(fds[1]) == 0);
 	send_through(process, fds[0], fds[0]);
@@ -111,7 +111,7 @@ static void *sockets(void *pass)
 	return pass;
 }
 
-/* The child's end is ours, too. */
+/* The parent uses the child's end, too. */
 static void *shared(void *pass)
 {
 	char *const says[] = {"sh", "-c", "echo one; echo two >&2", NULL}, text[16];
@@ -125,7 +125,7 @@ static void *shared(void *pass)
 	CHECK(weft_write(fds[1], "three\n", 6) == 6);
 	CHECK(weft_read_all(fds[0], text, 14) == 14 && !memcmp(text, "one\ntwo\nthree\n", 14));
 	CHECK(weft_read_until(fds[0], text, sizeof text, in(MS)) == -ETIMEDOUT);
-	/* Full: the write waits, and not its worker. */
+	/* The pipe is full: the write waits without blocking its worker. */
 	do
 		result = weft_write_until(fds[1], much, sizeof much, in(MS));
 	while (result > 0);
@@ -134,7 +134,7 @@ static void *shared(void *pass)
 	return pass;
 }
 
-/* Numbers that are in each other's way. */
+/* Descriptor numbers that must be moved, because each is the target of another. */
 static void *numbers(void *pass)
 {
 	char *const swaps[] = {"sh", "-c", "read a; echo \"$a\" out; echo \"$a\" err >&2", NULL}, text[32] = "";
@@ -176,7 +176,7 @@ static void *ends(void *pass)
 	CHECK(weft_waitpid_until(process, &status, in(60 * SECOND)) == process && WTERMSIG(status) == SIGKILL);
 	CHECK(weft_waitpid(getppid(), &status) == -ECHILD && weft_waitpid(getpid(), &status) == -ECHILD);
 	CHECK(weft_waitpid(0, NULL) == -EINVAL && weft_waitpid(-1, NULL) == -EINVAL);
-	/* One that has ended before it is waited for. */
+	/* A process that has ended before the parent waits for it. */
 	process = weft_spawn_process(fails, NULL, NULL);
 	CHECK(waitid(P_PID, (id_t)process, &(siginfo_t){0}, WEXITED | WNOWAIT) == 0);
 	CHECK(weft_waitpid(process, &status) == process && WEXITSTATUS(status) == 7);
@@ -195,7 +195,7 @@ static void *waits(void *argument)
 	return NULL;
 }
 
-/* Many wait for the same one: one gets it. Who gave up before has taken nothing. */
+/* Many tasks wait for the same process, and one gets its status. A cancelled wait has taken nothing. */
 static void *many_wait(void *pass)
 {
 	struct waiting waiting[8];
@@ -225,7 +225,7 @@ static void *many_wait(void *pass)
 	return pass;
 }
 
-/* Each in its turn, not when the last has ended. */
+/* Each wait ends when its own process ends, not when the last process ends. */
 static void *many_children(void *pass)
 {
 	static struct waiting waiting[20];
@@ -249,7 +249,7 @@ static const struct test tests[] = {
     T(pipes), T(sockets), T(shared), T(numbers), T(ends), T(many_wait), T(many_children),
 };
 
-/* pidfd_open fails as on a kernel that does not have it. */
+/* Makes pidfd_open fail, as on a kernel without it. */
 static void make_old(void)
 {
 	struct sock_filter filter[] = {

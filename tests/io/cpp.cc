@@ -30,7 +30,7 @@ namespace
 bool in_thread, simulated;
 unsigned seed;
 
-// g in a task or thread of its own, while f runs.
+// Runs g in a task or thread of its own, while f runs.
 template <typename F, typename G> void beside(F &&f, G &&g)
 {
 	if (in_thread) {
@@ -47,7 +47,7 @@ template <typename F, typename G> void beside(F &&f, G &&g)
 	}
 }
 
-// A directory that ends with the block.
+// A directory that is removed at the end of the block.
 struct directory {
 	std::string path;
 
@@ -268,7 +268,7 @@ void processes()
 	CHECK(error_of([] { weft::process none({}); }) == EINVAL);
 }
 
-// A process whose object ends has ended and has been waited for.
+// When the object of a process is destroyed, the process has ended and has been waited for.
 void left_processes()
 {
 	pid_t number, released;
@@ -289,7 +289,7 @@ void left_processes()
 
 // ---- cancellation ---------------------------------------------------------------------------------------------------
 
-// Destructors of a cancelled task close what it has, whatever it waits in.
+// The destructors of a cancelled task close its objects, in whichever operation it waits.
 void cancelled()
 {
 	weft::listener listener("127.0.0.1");
@@ -335,7 +335,7 @@ void cancelled()
 	}
 }
 
-// A scope's deadline ends the wait by an exception, and nothing is lost.
+// A scope's deadline ends the wait by an exception, and no data is lost.
 void late()
 {
 	auto [a, b] = weft::socket_stream::pair();
@@ -388,7 +388,7 @@ void reading()
 	CHECK(!in.read_line(line) && line.empty() && in.read(text, 16) == 0 && !in.read_exactly(text, 1));
 }
 
-// A line that there is no memory for stays in the buffer.
+// A line for which there is no memory stays in the buffer.
 void reading_without_memory()
 {
 	auto [a, b] = weft::socket_stream::pair();
@@ -398,7 +398,7 @@ void reading_without_memory()
 	bool refused = false;
 
 	b.write_all(text + "\n");
-	while (in.buffered().size() <= text.size()) // it has no more than that
+	while (in.buffered().size() <= text.size()) // the reader has no more than that
 		CHECK(error_of([&] { (void)in.read_exactly_for(more, sizeof more, 1ms); }) == ETIMEDOUT);
 	refuses_new = true;
 	try {
@@ -443,7 +443,7 @@ void writing()
 
 		       CHECK(s.read_exactly(all.data(), all.size()) && all == "12" + large + "34");
 	       });
-	// A flush that ends early has neither lost nor repeated a byte.
+	// A flush that fails in the middle neither loses nor repeats a byte.
 	weft::buffered_writer slow(a, large.size() + 1);
 	slow.write(large);
 	CHECK(error_of([&] { slow.flush_for(1ms); }) == ETIMEDOUT);
@@ -459,7 +459,7 @@ void writing()
 
 // ---- random operations ----------------------------------------------------------------------------------------------
 
-// Few different bytes, so that each delimiter comes often, and comes twice in a row.
+// Uses few different bytes, so that each delimiter occurs often, and also twice in a row.
 std::string random_text(std::mt19937 &random)
 {
 	std::string text(random() % 4000, ' ');
@@ -483,7 +483,7 @@ template <typename Write> void send_in_pieces(Write write, std::string_view text
 	}
 }
 
-// One operation by `in` and by the standard library. False: both have ended.
+// Does one operation by `in` and by the standard library. Returns false if both have ended.
 template <typename Reader> bool same(Reader &in, std::istringstream &expected, std::mt19937 &random)
 {
 	char got[64], wanted[64], delimiter = "\n;,a\0"[random() % 5];

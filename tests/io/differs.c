@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The same answers as the system's own calls: PROGRAM WORKERS FIRST-SEED COUNT [posix | simulated].
+ * Compares the results of calls with those of the system's own calls: PROGRAM WORKERS FIRST-SEED COUNT [posix |
+ * simulated].
  *
- * Calls are those of weft/io.h, by a task, or by a thread (0 workers); those of weft/posix.h, by a task; or those of
- * weft/io.h in the simulated world.
+ * The calls are functions of weft/io.h, called by a task, or by a thread (0 workers); functions of weft/posix.h, called
+ * by a task; or functions of weft/io.h in the simulated world.
  *
- * A round makes two descriptors of the same kind, one for Weft and one for the oracle, and does the same drawn things
- * with both: the other side sends, with descriptors or an urgent byte, ends or goes away; this side reads, receives,
- * writes, polls, and asks for what its kind cannot do. Weft's calls have a deadline; the oracle asks poll and then the
- * system's call. The results must be equal: number, error, bytes, and whether SIGPIPE was raised.
+ * A round makes two descriptors of the same kind, one for Weft and one for the oracle, and does the same drawn actions
+ * with both: the other side sends data, descriptors or an urgent byte, shuts down or closes; this side reads, receives,
+ * writes, polls, and tries operations that its kind does not support. Weft's calls have a deadline; the oracle asks
+ * poll and then the system's call. The results must be equal: number, error, bytes, and whether SIGPIPE was raised.
  *
  * At the end many calls wait at the same time, by Weft, by weft/posix.h and by the system in threads, and either end of
- * their sockets is shut down by shutdown or weft_shutdown: the same calls end, with the same results.
+ * their sockets is shut down by shutdown or weft_shutdown: the same calls must end, with the same results.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -42,14 +43,14 @@ enum {
 	DATAGRAMS,
 	SEQPACKET,
 	UDP,
-	UDP_FREE, /* connected by its peer alone */
-	BOUND,	  /* the same, of Unix datagrams */
+	UDP_FREE, /* only its peer is connected */
+	BOUND,	  /* like UDP_FREE, with Unix datagrams */
 	STREAM,	  /* TCP, not connected */
 	LOCAL,	  /* a Unix stream that is not connected */
-	LONELY,	  /* a Unix socket of datagrams without a name or a peer */
+	LONELY,	  /* a Unix datagram socket without a name or a peer */
 	LISTENER,
 	PIPE,
-	PIPE_OUT, /* its writing end */
+	PIPE_OUT, /* the writing end of a pipe */
 	PACKETS,
 	FIFO,
 	TERMINAL,
@@ -66,7 +67,7 @@ enum {
 #define B(kind) (1u << (kind))
 enum { SOCKETS = B(PIPE) - 1, COUNTERS = B(EVENTS) | B(SEMAPHORE) | B(TIMER) | B(SIGNALS) | B(INOTIFY) };
 
-/* By which the calls are made. */
+/* The functions that make the calls. */
 enum { CALLS_OF_WEFT, CALLS_OF_POSIX, SIMULATED };
 
 static const struct {
@@ -100,9 +101,9 @@ static const struct {
 };
 
 enum { MOST = 256, STEPS = 14, PATIENCE = 2, LONG = 2000 /* milliseconds */ };
-enum { QUEUE = 10 /* datagrams that a Unix socket of the system holds; a simulated one counts bytes */ };
+enum { QUEUE = 10 /* datagrams that a Unix socket of the system can queue; a simulated socket counts bytes instead */ };
 
-/* One of the two. */
+/* The descriptors of one side: Weft's, or the oracle's. */
 struct side {
 	int fd, peer; /* -1: none, or closed */
 	int kind, signal, sent;
@@ -112,7 +113,7 @@ struct side {
 
 struct answer {
 	int64_t result;
-	int extra; /* descriptors, or flags of a message */
+	int extra; /* number of received descriptors, or the message's flags */
 	int raised;
 	char data[MOST + 2];
 };
@@ -125,8 +126,8 @@ static bool in_tasks;
 
 /* ---- making a pair ----------------------------------------------------------------------------------------------- */
 
-/* Each process of this test has a loopback address of its own. On a shared one, a datagram for a port that has been
- * closed reaches the next process that gets the port, if its socket is not connected. */
+/* Each process of this test has its own loopback address. If processes shared an address, a datagram for a port that
+ * has been closed could reach the next process that gets the port, if its socket is not connected. */
 static struct in_addr loopback(void)
 {
 	return (struct in_addr){htonl(0x7f000001u | ((unsigned)getpid() & 0x7fffff) << 1)};
@@ -144,7 +145,7 @@ static void connect_pair(struct side *s, int type, bool both)
 		CHECK(!listen(listener, 1) && !connect(s->peer, (struct sockaddr *)&a, sizeof a));
 		s->fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 		CHECK(s->fd >= 0 && !close(listener));
-		/* Else a short segment waits until the one before it is acknowledged. */
+		/* Otherwise a short segment waits until the previous segment is acknowledged. */
 		CHECK(!weft_set_nodelay(s->fd, true) && !weft_set_nodelay(s->peer, true));
 		return;
 	}
@@ -368,7 +369,7 @@ static void unmake(struct side *s, bool weft)
 	(void)unlink(s->path);
 }
 
-/* ---- what this side does ----------------------------------------------------------------------------------------- */
+/* ---- actions of this side ---------------------------------------------------------------------------------------- */
 
 enum {
 	READ,
@@ -400,7 +401,7 @@ enum {
 	SENDS = B(SEND) | B(SENDMSG) | B(SENDTO),
 };
 
-/* Bits of call.odd: arguments that a call does not usually have. */
+/* Bits of call.odd: unusual arguments. */
 enum { NULL_DATA = 1, NEGATIVE = 2, EMPTY = 4, SHUTS_IN = 8 };
 
 struct call {
@@ -408,8 +409,8 @@ struct call {
 };
 
 /*
- * Calls that are not compared, and why: the differences that docs/io.md, docs/posix.md and docs/simulator.md name. A
- * zero means any; `odd` and `flags` mean calls that have one of them.
+ * Calls that are not compared, and the reasons: the differences that docs/io.md, docs/posix.md and docs/simulator.md
+ * name. Zero matches any call; `odd` and `flags` match calls with at least one of these bits.
  */
 static const struct {
 	unsigned ways, kinds, calls;
@@ -417,20 +418,21 @@ static const struct {
 } differences[] = {
     /* Only the first part of a vector is used, because a thread could block at the second part. */
     {0, B(INOTIFY), B(READV), 0, 0},
-    /* A read of nothing ends by EINVAL there, or blocks. */
+    /* The system fails a read of zero bytes with EINVAL, or blocks. */
     {0, COUNTERS, READS | WRITES, 0, EMPTY},
-    /* The urgent byte, the error queue and socket options are not simulated; nor is memory that is not there. */
+    /* The simulator has no urgent byte, no error queue, no socket options, and no unmapped memory. */
     {B(SIMULATED), 0, RECEIVES | SENDS, MSG_OOB | MSG_ERRQUEUE, 0},
     {B(SIMULATED), 0, 0, 0, NULL_DATA},
-    /* A peek of a Unix stream tells of descriptors that come behind the bytes that it returns. */
+    /* The system's peek at a Unix stream reports descriptors that were sent after the bytes that it returns. */
     {B(SIMULATED), B(UNIX), B(RECVMSG), MSG_PEEK, 0},
-    /* TCP resets nothing for which its receiver has shut down reading; and a listener that is shut down stays one. */
+    /* TCP sends no reset for data that arrives after its receiver has shut down reading; and a listener that is shut
+     * down remains a listener. */
     {B(SIMULATED), B(TCP) | B(LISTENER), B(SHUTDOWN), 0, SHUTS_IN},
-    /* A Unix socket has no file there: -ECONNREFUSED, not -ENOENT. */
+    /* In the simulator a Unix socket has no file: the error is -ECONNREFUSED, not -ENOENT. */
     {B(SIMULATED), B(DATAGRAMS) | B(BOUND) | B(LONELY), B(SENDTO), 0, 0},
 };
 
-/* Nobody answers a datagram of UDP there: a port that is closed is not told. */
+/* The simulator does not answer a UDP datagram to a closed port, so the sender gets no error. */
 static bool may_close_peer(int kind)
 {
 	return kind != TERMINAL && !(way == SIMULATED && (kind == UDP || kind == UDP_FREE));
@@ -448,7 +450,7 @@ static bool is_excepted(int kind, const struct call *c)
 	return false;
 }
 
-/* ---- what the other side does ------------------------------------------------------------------------------------ */
+/* ---- actions of the other side ----------------------------------------------------------------------------------- */
 
 struct act {
 	int what, bytes, step;
@@ -483,7 +485,7 @@ static void send_rights(struct side *s, const char *data, size_t bytes)
 		(void)!sendmsg(s->peer, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* A kind whose other side is no descriptor. True: there is nothing else to do. */
+/* Acts on a kind whose other side is no descriptor. Returns true if nothing else is to be done. */
 static bool act_alone(struct side *s, const struct act *a)
 {
 	const struct itimerspec soon = {.it_value = {0, 1}};
@@ -537,7 +539,7 @@ static void act(struct side *s, const struct act *a)
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
 
-/* Whether a call may wait, and for what. */
+/* Returns the events that a call may wait for, or 0 if it never waits. */
 static short waits_for(const struct call *c)
 {
 	if (B(c->what) & (B(READ) | B(READV) | RECEIVES | B(ACCEPT)))
@@ -571,14 +573,14 @@ static void prepare(struct operands *o, const struct call *c, struct answer *a)
 		o->message.msg_control = &o->control, o->message.msg_controllen = sizeof o->control;
 	o->size = sizeof o->address;
 	if (c->what == SENDTO) {
-		/* Nobody is there. */
+		/* No socket is bound to this name. */
 		((struct sockaddr_un *)&o->address)->sun_family = AF_UNIX;
 		strcpy(((struct sockaddr_un *)&o->address)->sun_path, "/tmp/weft-differs-nobody");
 		o->size = sizeof(struct sockaddr_un);
 	}
 }
 
-/* How many descriptors came, which are closed; and the message's flags. */
+/* Closes the received descriptors and returns their number; stores the message's flags, too. */
 static int take_rights(struct msghdr *m, bool simulated)
 {
 	int count = 0, fd;
@@ -592,7 +594,7 @@ static int take_rights(struct msghdr *m, bool simulated)
 	return count | (m->msg_flags & ~MSG_CMSG_CLOEXEC) << 4;
 }
 
-/* Now: the descriptor does not block. */
+/* Calls the system without waiting: the descriptor does not block. */
 static int64_t ask_system(int fd, const struct call *c, struct answer *a)
 {
 	struct operands o;
@@ -659,7 +661,7 @@ static int64_t ask_system(int fd, const struct call *c, struct answer *a)
 	return n < 0 ? -errno : n;
 }
 
-/* A call that may end with a part: the kernel's time-out ends it. */
+/* Makes a call that may end with a part of the data: the kernel's time-out ends it. */
 static int64_t ask_for_all(int fd, const struct call *c, struct answer *a)
 {
 	struct timeval limit = {0, PATIENCE * 1000};
@@ -679,7 +681,7 @@ static bool never_waits(const struct call *c)
 
 static bool wants_all(const struct call *c)
 {
-	/* A time-out of the system ends a receive of nothing with 0. */
+	/* When the system's time-out expires, a receive without data may end with 0. */
 	return B(c->what) & RECEIVES && c->flags & MSG_WAITALL && c->bytes && !never_waits(c);
 }
 
@@ -700,7 +702,7 @@ static int64_t by_system(int fd, const struct call *c, struct answer *a)
 	CHECK(!fcntl(fd, F_SETFL, flags));
 	if (n != -EAGAIN || never_waits(c))
 		return n;
-	/* Sockets of datagrams that are shut down say so only to a call that blocks. */
+	/* A datagram socket that is shut down reports this only to a blocking call. */
 	return p.revents & POLLIN && p.events == POLLIN && c->what != ACCEPT ? ask_for_all(fd, c, a) : -ETIMEDOUT;
 }
 
@@ -815,7 +817,7 @@ static void *posix_task(void *argument)
 	return NULL;
 }
 
-/* The calls of weft/posix.h have no deadline: their task is cancelled. */
+/* The calls of weft/posix.h have no deadline, so their task is cancelled. */
 static int64_t by_posix(int fd, const struct call *c, struct answer *a, unsigned milliseconds)
 {
 	struct posix_call p = {fd, c, a, milliseconds};
@@ -897,7 +899,7 @@ static bool say(int kind, int step, const struct call *c, const struct answer *w
 	return false;
 }
 
-/* For `hangs`. */
+/* The call and kind that `hangs` reports. */
 static struct call asked;
 static int asked_kind;
 
@@ -906,7 +908,7 @@ static int raised_since(int before)
 	return __atomic_load_n(&sigpipes, __ATOMIC_RELAXED) - before;
 }
 
-/* weft/io.h raises no SIGPIPE for a socket; a simulation raises none. */
+/* weft/io.h raises no SIGPIPE for a socket; a simulation raises none at all. */
 static bool may_raise(int kind)
 {
 	return way == CALLS_OF_POSIX || (way == CALLS_OF_WEFT && !(B(kind) & SOCKETS));
@@ -924,7 +926,7 @@ static void ask_both(struct side *sides, const struct call *c, struct answer *we
 	weft->result = way == CALLS_OF_POSIX ? by_posix(sides[0].fd, c, weft, patience)
 					     : by_weft(sides[0].fd, c, weft, weft_now() + patience * MS);
 	weft->raised = raised_since(before);
-	/* The oracle is not patient: a byte may have been on its way. */
+	/* The oracle does not wait, so a byte may still have been on its way. */
 	if (system->result == -ETIMEDOUT && weft->result != -ETIMEDOUT)
 		system->result = by_system(sides[1].fd, c, system);
 }
@@ -946,7 +948,7 @@ static bool compare(struct side *sides, int kind, int step)
 	}
 	if (weft.result != system.result || weft.extra != system.extra || weft.raised != system.raised)
 		return say(kind, step, &c, &weft, &system);
-	/* Events of inotify and signals have numbers of their own. */
+	/* Events of inotify and signals contain numbers that differ between the sides. */
 	if (kind != INOTIFY && kind != SIGNALS && weft.result > 0 &&
 	    memcmp(weft.data, system.data, sizeof weft.data) != 0)
 		return say(kind, step, &c, &weft, &system);
@@ -990,7 +992,7 @@ struct wait {
 	int64_t results[2];
 };
 
-/* A time limit of the socket ends it. */
+/* A time limit of the socket ends the call. */
 static int64_t by_limited_posix(int fd, const struct call *c, struct answer *a)
 {
 	struct iovec parts[2] = {{a->data, (size_t)c->bytes / 2}, {a->data + c->bytes / 2, (size_t)(c->bytes + 1) / 2}};
@@ -1069,13 +1071,14 @@ static struct wait draw_wait(void)
 		w.call.flags = draw(&numbers, 2) ? POLLIN : POLLOUT;
 	else if (w.kind == LISTENER)
 		w.call.what = ACCEPT;
-	/* Room for TCP comes as its buffers grow, and there always is some for UDP. */
+	/* TCP gets more room when its buffers grow, and UDP always has room. */
 	if (waits_for(&w.call) == POLLOUT && (w.kind == UDP || (w.kind == TCP && (w.ends_peer || w.how == SHUT_RD))))
 		w.call.what = READ;
 	return w;
 }
 
-/* TCP makes no more room of its own if the sizes of its buffers are set, and needs a moment to move what there is. */
+/* If the sizes of TCP's buffers are set, TCP does not enlarge them, and it needs a moment to move the data
+ * that they hold. */
 static void fill(int fd, int peer)
 {
 	const int size = 65536;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Names, asked of a DNS server on 127.0.0.1 that a thread of this program is. The server answers late, loses packets,
- * lies, truncates, or says nothing, as the name that it is asked for wants.
+ * Resolves names with a DNS server on 127.0.0.1, which is a thread of this program. The requested name selects the
+ * server's behaviour: it answers late, loses packets, lies, truncates, or does not answer.
  *
  *   dns WORKERS [TEST]   0: in a thread
- *   dns WORKERS libc     what is right by getaddrinfo too
+ *   dns WORKERS libc     the tests that must also pass with getaddrinfo
  *   dns WORKERS absent   WEFT_DNS=ares, and there is no libcares
  */
 #define _GNU_SOURCE
@@ -23,8 +23,8 @@
 enum { MESSAGE = 4096, TOGETHER = 150, LONG_ANSWER = 20, LATE = 40 /* milliseconds */, MOST = 32 };
 enum { A = 1, CNAME = 5, AAAA = 28, NO_SUCH_NAME = 3, SERVER_FAILED = 2 };
 
-/* How long c-ares waits, in milliseconds, and how often: so long that a busy machine's delay is no lost packet. It asks
- * by TCP once only. */
+/* How long c-ares waits, in milliseconds, and how often it tries: long enough that a delay on a busy machine is not
+ * mistaken for a lost packet. c-ares asks by TCP only once. */
 #define PATIENCE "retrans:3000 retry:3"
 
 static unsigned workers;
@@ -33,19 +33,19 @@ static unsigned workers;
 
 static struct {
 	int udp, tcp, stop[2];
-	unsigned asked, by_tcp; /* atomic: questions */
-	unsigned lost;		/* atomic: how many datagrams for lost.test are still to be lost */
+	unsigned asked, by_tcp; /* questions; atomic */
+	unsigned lost;		/* how many datagrams for lost.test are still to be lost; atomic */
 	unsigned held;
-	bool released; /* all have asked */
+	bool released; /* all questions have arrived */
 	struct answer {
 		unsigned char text[MESSAGE];
 		size_t length;
 		struct sockaddr_in to;
-		uint64_t when; /* 0: free; WEFT_NEVER: when all have asked */
+		uint64_t when; /* 0: the slot is free; WEFT_NEVER: send when all questions have arrived */
 	} answers[4 * TOGETHER];
 } server;
 
-/* A message, whose question ends at `end`. */
+/* A message. Its question ends at `end`. */
 struct question {
 	unsigned char text[MESSAGE];
 	size_t end;
@@ -131,7 +131,7 @@ static void answer_question(struct question *q, bool by_tcp)
 		return;
 	if (is(q, "alias.test")) {
 		add_record(q, CNAME, quick, sizeof quick);
-		/* The record that follows is of the name in the record before. */
+		/* The next record belongs to the name in the previous record. */
 		i = (unsigned)(q->end - sizeof quick);
 		add_number(q, 3);
 		q->text[q->end - 15] = (unsigned char)i;
@@ -174,7 +174,7 @@ static bool is_lost(const struct question *q)
 	return true;
 }
 
-/* One that is asked again. */
+/* A question that the client repeats. */
 static bool is_held(const struct question *q, const struct sockaddr_in *from)
 {
 	const struct answer *a;
@@ -185,7 +185,7 @@ static bool is_held(const struct question *q, const struct sockaddr_in *from)
 	return false;
 }
 
-/* When the answer is to be sent. */
+/* The time at which the answer is sent. */
 static uint64_t time_of(const struct question *q)
 {
 	struct answer *a;
@@ -218,7 +218,7 @@ static void serve_datagram(void)
 		return;
 	answer_question(&q, false);
 	if (is(&q, "liar.test") && q.type == A) {
-		/* An answer to another question first, with another address. */
+		/* First sends an answer to a different question, with a different address. */
 		q.text[0] ^= 0x55;
 		q.text[q.end - 1] = 66;
 		answer_later(&q, &from, 1);
@@ -228,7 +228,7 @@ static void serve_datagram(void)
 	answer_later(&q, &from, time_of(&q));
 }
 
-/* Until the client ends it, which may want datagrams before. */
+/* Serves until the client closes the connection. The client may wait for datagrams before it does. */
 static void *serve_connection(void *argument)
 {
 	int fd = (int)(intptr_t)argument;
@@ -244,7 +244,7 @@ static void *serve_connection(void *argument)
 		answer_question(&q, true);
 		size[0] = (unsigned char)(q.end >> 8);
 		size[1] = (unsigned char)q.end;
-		/* In two pieces. */
+		/* The size is sent in two pieces. */
 		CHECK(send(fd, size, 2, MSG_NOSIGNAL) == 2);
 		usleep(1000);
 		CHECK(send(fd, q.text, q.end, MSG_NOSIGNAL) == (ssize_t)q.end);
@@ -262,7 +262,7 @@ static void accept_connection(void)
 	CHECK(pthread_detach(thread) == 0);
 }
 
-/* Sends what is due. Milliseconds until the next is; -1: there is none. */
+/* Sends the answers that are due. Returns the milliseconds until the next answer is due, or -1 if there is none. */
 static int send_due(void)
 {
 	uint64_t now = weft_now(), next = WEFT_NEVER;
@@ -294,7 +294,7 @@ static void *serve(void *unused)
 	}
 }
 
-/* UDP and TCP at one port. */
+/* Opens UDP and TCP at the same port. */
 static unsigned open_server(void)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -376,7 +376,7 @@ static void *a_service(void *pass)
 	return pass;
 }
 
-/* The hosts file of the system. */
+/* Names from the system's hosts file. */
 static void *local(void *pass)
 {
 	unsigned before = questions();
@@ -388,7 +388,7 @@ static void *local(void *pass)
 	return pass;
 }
 
-/* And one of ours. */
+/* Names from a hosts file of the test. */
 static void *hosts_file(void *pass)
 {
 	unsigned before = questions();
@@ -450,7 +450,7 @@ static void *a_long_answer(void *pass)
 	return pass;
 }
 
-/* The first server does not answer, and the second is asked: two sockets. */
+/* The first server does not answer, so the second server is asked: two sockets. */
 static void *two_servers(void *pass)
 {
 	char servers[64], *before = strdup(getenv("WEFT_DNS_SERVERS"));
@@ -530,7 +530,7 @@ static void *cancelled(void *pass)
 	return pass;
 }
 
-/* More than there are helper threads: the server answers none before it has got the last question. */
+/* More tasks than helper threads: the server answers none before the last question has arrived. */
 static void *together(void *pass)
 {
 	static struct asker askers[TOGETHER];
@@ -562,7 +562,7 @@ static void *dialling(void *pass)
 	return pass;
 }
 
-/* Nothing comes back from the first address. */
+/* The first address does not answer. */
 static void *racing(void *pass)
 {
 	int full = weft_listen("127.0.0.1", 0, 1, 0), good, fd, i, fds[6], flags, none = fcntl(0, F_GETFD);
@@ -656,7 +656,7 @@ static void run_test(size_t i)
 		error = weft_rt_run(&config, tests[i].fn, &config, &result);
 	else
 		result = tests[i].fn(&config);
-	/* The server's ends of connections go a little later. */
+	/* The server closes its ends of connections a little later. */
 	while (descriptors() != before && turns++ < 1000)
 		usleep(1000);
 	if (error || result != &config)
@@ -668,7 +668,7 @@ static void run_test(size_t i)
 	fflush(stdout);
 }
 
-/* Where c-ares looks for servers, and names; it is told not to wait for long. */
+/* Sets where c-ares looks for servers and names, and makes its waits short. */
 static void prepare_environment(const char *hosts)
 {
 	char servers[32];
@@ -693,7 +693,7 @@ int main(int argc, char **argv)
 	CHECK(close(mkstemp(hosts)) == 0 && pipe2(server.stop, 0) == 0);
 	prepare_environment(hosts);
 	sigfillset(&all);
-	/* A thread that waits makes the descriptor by which it hears of what is closed. */
+	/* A thread that waits creates the descriptor that reports closed descriptors to it. */
 	(void)weft_poll_until(server.stop[0], POLLIN, weft_now() + 1);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	CHECK(pthread_create(&thread, NULL, serve, NULL) == 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Input and output of a runtime that is stepped by the program's own loop, by poll and by EPOLLET. */
+/* Input and output of a runtime that the program's own loop steps, by poll and by EPOLLET. */
 #define _GNU_SOURCE
 #include "../sched/loop.h"
 
@@ -15,7 +15,7 @@ static const char *wanted_back_end(void)
 	return name ? name : "epoll";
 }
 
-/* A ring interrupts epoll_wait: so it must be asked for. */
+/* A ring interrupts epoll_wait, so the call must be repeated. */
 static bool readable(struct loop *l, int timeout)
 {
 	int count;
@@ -33,7 +33,7 @@ static void step_once(struct loop *l)
 		;
 }
 
-/* Until *done; whoever changes it is a task. */
+/* Steps the runtime until a task sets *done. */
 static void turn(struct loop *l, const int *done)
 {
 	while (!__atomic_load_n(done, __ATOMIC_ACQUIRE))
@@ -65,7 +65,7 @@ static void *answers(void *argument)
 	return NULL;
 }
 
-/* A thread, whose calls block. */
+/* A thread whose calls block. */
 static void *asks(void *argument)
 {
 	struct talk *t = argument;
@@ -78,7 +78,7 @@ static void *asks(void *argument)
 	return NULL;
 }
 
-/* Each request comes while the loop sleeps in its poll, or is about to. */
+/* Each request arrives while the loop sleeps in its poll, or is about to sleep. */
 static void a_thread_asks(bool by_epoll)
 {
 	struct talk t = {.loop = open_loop(by_epoll)};
@@ -100,7 +100,7 @@ static void *steps(void *argument)
 	return NULL;
 }
 
-/* A ring that the next thread goes on with. */
+/* The threads step the runtime in turn: each continues with the same ring. */
 static void threads_take_turns(bool by_epoll)
 {
 	struct talk t = {.loop = open_loop(by_epoll)};
@@ -129,7 +129,7 @@ static void ended(struct ends *e)
 	__atomic_fetch_add(&e->ended, 1, __ATOMIC_RELEASE);
 }
 
-/* Nobody writes: a deadline, and then the end of all tasks. */
+/* No peer writes: a deadline passes, and then all tasks end. */
 static void *waits(void *argument)
 {
 	struct ends *e = argument;
@@ -158,7 +158,7 @@ static void deadlines_and_the_end(bool by_epoll)
 	while (e.ended < TASKS)
 		step_once(&l);
 	close_loop(&l);
-	/* The byte is there still: no read that was withdrawn has taken it. */
+	/* The byte is still in the pipe: no cancelled read has taken it. */
 	CHECK(write(e.fds[1], "x", 1) == 1 && read(e.fds[0], &(char){0}, 1) == 1);
 	close(e.fds[0]);
 	close(e.fds[1]);
@@ -182,8 +182,8 @@ static void *reads(void *argument)
 	return NULL;
 }
 
-/* One poll reports a byte and a timer. The budget ends after the byte was read: the descriptor must report the timer,
- * which has expired already, once more. */
+/* One poll reports a byte and a timer. The budget ends after the byte was read: the descriptor must report the timer
+ * again, which has already expired. */
 static void a_budget_before_a_timer(bool by_epoll)
 {
 	struct talk t = {.loop = open_loop(by_epoll)};

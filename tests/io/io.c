@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Input and output: on both back ends, by tasks of 1, 2 and 8 workers, and where it makes sense by threads. */
+/* Input and output on both back ends, by tasks of 1, 2 and 8 workers, and by threads if that makes sense. */
 #define _GNU_SOURCE
 #include "../sched/check.h"
 
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <weft/io.h>
 
-static unsigned workers; /* 0: no runtime, a thread */
+static unsigned workers; /* 0: a thread, without a runtime */
 
 static uint64_t in(uint64_t nanoseconds)
 {
@@ -99,7 +99,7 @@ static void *receives(void *argument)
 	return NULL;
 }
 
-/* Both directions at once, through a task that hands on. */
+/* Data flows in both directions at once, through a task that forwards it. */
 static void *hands_on(void *argument)
 {
 	struct stream *s = argument;
@@ -163,7 +163,7 @@ static void *pipes(void *pass)
 	return pass;
 }
 
-/* Data and end in one event, and nothing after it. */
+/* One event reports data and the end, and no event follows. */
 static void *the_end_is_seen(void *pass)
 {
 	char text[64];
@@ -210,7 +210,7 @@ enum { ROUNDS = 3000 };
 
 struct writer {
 	int fd;
-	uint32_t *late; /* half way it waits until the reader has waited in vain; NULL: it does not */
+	uint32_t *late; /* the writer waits halfway until the reader has waited in vain; NULL: it does not wait */
 };
 
 static void *counts_up(void *argument)
@@ -230,7 +230,7 @@ static void *counts_up(void *argument)
 	return NULL;
 }
 
-/* The deadline comes about when the data do. */
+/* The deadline passes at about the time when the data arrive. */
 static void *deadlines_lose_nothing(void *pass)
 {
 	uint32_t number, expected = 0, late = 0;
@@ -272,7 +272,7 @@ static void *reads_until_cancelled(void *argument)
 	return NULL;
 }
 
-/* Cancelled again and again; the next reader goes on where the last one was. */
+/* The reader is cancelled again and again; the next reader continues where the last reader stopped. */
 static void *cancelling_loses_nothing(void *pass)
 {
 	uint32_t expected = 0;
@@ -299,8 +299,8 @@ static void *cancelling_loses_nothing(void *pass)
 	return pass;
 }
 
-/* Of what one task sends while another is cancelled again and again in the middle of a read, or before the kernel knows
- * of it. IO_CANCELS: how often. */
+/* Numbers that one task sends. The reading task is cancelled again and again, in the middle of a read, or before the
+ * kernel knows of the read. IO_CANCELS: how often. */
 struct numbers {
 	int fd;
 	uint32_t sent, received, cancelled;
@@ -368,7 +368,7 @@ static void *every_byte_arrives(void *pass)
 	return pass;
 }
 
-static unsigned reading; /* atomic: tasks that are about to */
+static unsigned reading; /* tasks that are about to read; atomic */
 
 static void *reads_a_byte(void *fd)
 {
@@ -399,7 +399,7 @@ static void *closing_ends_waits(void *pass)
 			weft_sleep(MS);
 		weft_sleep(10 * MS);
 		CHECK(weft_close(fds[0]) == 0);
-		/* It must not be the number that the waiters have. */
+		/* The waiters must not read from the new pipe, which may get the same number. */
 		CHECK(weft_pipe(others) == 0);
 		CHECK(weft_write(others[1], "xyz", 3) == 3);
 		for (i = 0; i < 3; i++) {
@@ -490,7 +490,7 @@ static void *connecting(void *pass)
 	listener = weft_listen(name, 0, 0, 0);
 	CHECK(listener >= 0 && weft_listen(name, 0, 0, 0) == -EADDRINUSE);
 	CHECK(weft_close(listener) == 0);
-	listener = weft_listen(name, 0, 0, 0); /* its file is left, and nobody listens */
+	listener = weft_listen(name, 0, 0, 0); /* the socket's file remains, and no process listens */
 	CHECK(listener >= 0);
 	CHECK(weft_close(listener) == 0);
 	unlink(name);
@@ -501,7 +501,7 @@ static void *connecting(void *pass)
 	return pass;
 }
 
-/* A queue of connections that is full: the next one waits, until its deadline. */
+/* The queue of connections is full, so the next connect waits until its deadline. */
 static void *connecting_in_vain(void *pass)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -558,7 +558,7 @@ static void *waiting_for_all(void *pass)
 			CHECK(weft_socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
 		CHECK((workers ? weft_scope_spawn(&scope, sends_in_two, &fds[1])
 			       : pthread_create(&thread, NULL, sends_in_two, &fds[1])) == 0);
-		/* A peek waits for all at a TCP connection, as the kernel's does. */
+		/* With a TCP connection a peek waits for all bytes, like the kernel's peek. */
 		if (i & 1)
 			CHECK(receive_all_by(fds[0], i & 2, MSG_PEEK, text, in(5 * SECOND)) == 6 &&
 			      !strcmp(text, "abcdef"));
@@ -578,7 +578,8 @@ static void *waiting_for_all(void *pass)
 
 /* ---- no room at the other side ----------------------------------------------------------------------------------- */
 
-/* A Unix socket's listener with a queue for two, or a receiver of datagrams, and who wants something of it. */
+/* A Unix listener with a queue for two connections, or a receiver of datagrams, and the sockets that connect
+ * or send to it. */
 struct crowd {
 	struct sockaddr_un to;
 	socklen_t size;
@@ -615,7 +616,7 @@ static void *joins(void *crowd)
 	return (void *)(intptr_t)join(crowd, in(5 * SECOND));
 }
 
-/* A task, or a thread where there is no runtime, whose result is wanted. */
+/* A task, or a thread if there is no runtime, whose result is needed. */
 struct other {
 	weft_task_t task;
 	pthread_t thread;
@@ -683,7 +684,7 @@ static void connect_late(int origin, int type)
 	CHECK(weft_close(c.fd) == 0 && weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
 }
 
-/* A Unix socket's connect waits until its listener has room. */
+/* A connect to a Unix socket waits until its listener has room. */
 static void *full_listeners(void *pass)
 {
 	for (int origin = OURS; origin <= NON_BLOCKING; origin++) {
@@ -706,7 +707,8 @@ static void *posts(void *crowd)
 	return (void *)(intptr_t)post(crowd, in(5 * SECOND));
 }
 
-/* Another sender has filled the queue: the end of its datagrams is no event of this one's socket. */
+/* Another sender has filled the queue. When its datagrams are taken, the kernel reports no event for this
+ * sender's socket. */
 static int fill_receiver(struct crowd *c)
 {
 	int fd = c->fd, filler = c->fd = weft_socket(AF_UNIX, SOCK_DGRAM, 0), count = 0;
@@ -751,7 +753,7 @@ static void send_late(int origin, bool by_address)
 	CHECK(weft_close(c.other) == 0);
 }
 
-/* A datagram of a Unix socket waits until its receiver has room, and comes whole. */
+/* A datagram to a Unix socket waits until its receiver has room, and arrives whole. */
 static void *full_receivers(void *pass)
 {
 	for (int origin = OURS; origin <= NON_BLOCKING; origin++) {
@@ -822,8 +824,8 @@ static void *descriptors_travel(void *pass)
 	return pass;
 }
 
-/* Peeking takes nothing, and does not count as having read all; neither does it from an offset that is behind all. It
- * waits there, and does not spin. */
+/* A peek removes nothing, and does not count as reading all data; nor does a peek at an offset after all data. It waits
+ * there, and does not spin. */
 static void *peeking(void *pass)
 {
 	uint64_t spent;
@@ -893,7 +895,8 @@ static void *many_accept(void *pass)
 	return pass;
 }
 
-/* No descriptor is left: those that wait are let go, the call does not spin, and goes on when there is one again. */
+/* No descriptor number is free: accept releases the connections that wait, does not spin, and continues when a number
+ * is free again. */
 static void *no_descriptor_left(void *pass)
 {
 	struct rlimit limit, low;
@@ -903,7 +906,7 @@ static void *no_descriptor_left(void *pass)
 
 	snprintf(port, sizeof port, "%d", weft_port(listener));
 	CHECK(weft_pipe(used) == 0);
-	CHECK(weft_read_until(used[0], &byte, 1, in(MS)) == -ETIMEDOUT); /* the runtime has what it needs */
+	CHECK(weft_read_until(used[0], &byte, 1, in(MS)) == -ETIMEDOUT); /* opens the runtime's descriptors */
 	fd = weft_dial("127.0.0.1", port);
 	CHECK(fd >= 0);
 	CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
@@ -916,7 +919,7 @@ static void *no_descriptor_left(void *pass)
 	CHECK(one == -ETIMEDOUT || one == -EMFILE);
 	CHECK(cpu_time() - before < 50 * MS);
 	if (workers)
-		CHECK(weft_read(fd, &byte, 1) <= 0); /* it was let go */
+		CHECK(weft_read(fd, &byte, 1) <= 0); /* the connection was released */
 	CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 	CHECK(weft_close(fd) == 0);
 	fd = weft_dial("127.0.0.1", port);
@@ -927,7 +930,7 @@ static void *no_descriptor_left(void *pass)
 	return pass;
 }
 
-/* ---- others' descriptors ----------------------------------------------------------------------------------------- */
+/* ---- descriptors made outside of Weft ---------------------------------------------------------------------------- */
 
 static void *writes_soon(void *fd)
 {
@@ -942,7 +945,7 @@ static void *polling(void *pass)
 
 	CHECK(weft_poll(file, POLLIN) == POLLIN);
 	CHECK(close(file) == 0);
-	/* The same numbers, again and again, closed behind the runtime's back. */
+	/* The same numbers are used again and again, and closed without the runtime's knowledge. */
 	for (turn = 0; turn < 50; turn++) {
 		CHECK(pipe(fds) == 0);
 		CHECK(weft_poll_until(fds[0], POLLIN, 0) == -ETIMEDOUT);
@@ -961,7 +964,7 @@ static void *polling(void *pass)
 	return pass;
 }
 
-/* Descriptors that others made: blocking, and not. */
+/* Descriptors that other code made, blocking and non-blocking. */
 static void *foreign(void *pass)
 {
 	int fds[2], flags;
@@ -1028,7 +1031,7 @@ static void makes(const char *directory, const char *name)
 	CHECK(fd >= 0 && close(fd) == 0);
 }
 
-/* The next change is this one. */
+/* Checks that the next change is the expected change. */
 static uint32_t expect_change(weft_file_watch_t *watch, int number, uint32_t events, const char *name)
 {
 	weft_file_change_t change;
@@ -1038,7 +1041,7 @@ static uint32_t expect_change(weft_file_watch_t *watch, int number, uint32_t eve
 	return change.cookie;
 }
 
-/* Changes that one read has got come one by one; also those of a directory that is gone. */
+/* The changes that one read has received are returned one by one; also the changes of a directory that was removed. */
 static void *watching(void *pass)
 {
 	char directory[] = "/tmp/weft-watch-XXXXXX", name[256], path[400], other[400];
@@ -1102,7 +1105,7 @@ static void *watches_in_vain(void *argument)
 	return NULL;
 }
 
-/* A wait that ends early has taken nothing; weft_close ends it; a queue that is full says so. */
+/* A wait that is cancelled or times out has taken nothing; weft_close ends it; a full queue reports an overflow. */
 static void *watches_end(void *pass)
 {
 	char directory[] = "/tmp/weft-watch-XXXXXX", path[64];
@@ -1127,7 +1130,7 @@ static void *watches_end(void *pass)
 	number = weft_file_watch_add(&w.watch, directory, IN_ATTRIB);
 	snprintf(path, sizeof path, "%s/after", directory);
 	for (unsigned i = 0; limit <= 100000 && i < limit + 10; i++)
-		/* The name differs, or equal changes are one. */
+		/* The names alternate, because the kernel merges equal changes. */
 		CHECK(chmod(i % 2 ? path : directory, 0700) == 0);
 	while (limit <= 100000 && (changes++, weft_file_watch_next_until(&w.watch, &change, in(SECOND)) == 0))
 		if (change.events & IN_Q_OVERFLOW)
@@ -1165,7 +1168,7 @@ static void *addresses(void *pass)
 	      !*text);
 	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
 	fd = weft_listen("::1", 0, 0, 0);
-	if (fd >= 0) { /* there is IPv6 */
+	if (fd >= 0) { /* IPv6 is available */
 		snprintf(other, sizeof other, "[::1]:%d", weft_port(fd));
 		CHECK(weft_local_address(fd, &address) == 0 && weft_address_text(&address, text, sizeof text) > 0);
 		CHECK(!strcmp(text, other) && weft_close(fd) == 0);
@@ -1183,7 +1186,8 @@ static void *reads_later(void *fd)
 	return NULL;
 }
 
-/* A child has descriptors of its own, and its parent's memory, or a copy: what it closes ends nothing of the parent. */
+/* A child has its own descriptors, and shares its parent's memory or has a copy: a close in the child ends no operation
+ * of the parent. */
 static void *children_close(void *pass)
 {
 	int to[2], status;
@@ -1215,7 +1219,7 @@ static void *writes_shares(void *fd)
 	return NULL;
 }
 
-/* As write's, of threads: none overwrites another's. */
+/* Threads share the file's position, as with write: no write overwrites another write. */
 static void *one_position(void *pass)
 {
 	char name[] = "/tmp/weft-test-XXXXXX";
@@ -1231,7 +1235,7 @@ static void *one_position(void *pass)
 	return pass;
 }
 
-/* More than the socket holds: in many parts, some of which are empty. */
+/* Sends more than the socket can hold, in many parts, some of which are empty. */
 static void *sends_all(void *fd)
 {
 	enum { PARTS = 1500 };
@@ -1298,7 +1302,7 @@ static void *processes(void *pass)
 	char text[16];
 	pid_t process;
 
-	CHECK(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0); /* `cat` wants blocking ones */
+	CHECK(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0); /* `cat` needs blocking descriptors */
 	fds[0] = to[0];
 	fds[1] = from[1];
 	fds[2] = -1;
@@ -1356,7 +1360,8 @@ static void *names_and_calls(void *pass)
 	return pass;
 }
 
-/* A task that never waits holds its worker. Others' operations end all the same, if there is another worker. */
+/* A task that never waits occupies its worker. Operations of other tasks complete nevertheless, if there is
+ * another worker. */
 struct held {
 	bool over; /* atomic */
 	int fd;
@@ -1388,7 +1393,7 @@ static void *a_held_worker(void *pass)
 	int fds[8][2], i, turn;
 	char byte = 'b';
 
-	/* Where tasks move at every step, each is bound to the worker that comes next. */
+	/* If tasks move at every step, the tasks cannot be bound to different workers. */
 #ifdef WEFT_MIGRATE
 	return pass;
 #endif
@@ -1420,7 +1425,7 @@ enum { HEARERS = 20 };
 
 struct hearer {
 	int fds[2];
-	pid_t *thread; /* where it began to wait */
+	pid_t *thread; /* the thread that began to wait */
 	uint64_t until;
 };
 
@@ -1435,7 +1440,7 @@ static void *hears_a_byte(void *argument)
 	return NULL;
 }
 
-/* Each byte comes when the other worker has long had nothing to do. */
+/* Each byte arrives when the other worker has been idle for a long time. */
 static void *writes_slowly(void *hearers)
 {
 	struct hearer *r = hearers;
@@ -1448,7 +1453,7 @@ static void *writes_slowly(void *hearers)
 	return NULL;
 }
 
-/* By then the worker has a ring. */
+/* After this, the worker has a ring. */
 static void *asks_where(void *thread)
 {
 	int fds[2];
@@ -1459,8 +1464,8 @@ static void *asks_where(void *thread)
 	return NULL;
 }
 
-/* One worker is held while most reads wait in its ring, and the other one sleeps: it must be told. By its looks alone,
- * of which a canary makes one in three seconds, the deadline would pass. */
+/* One worker is occupied while most reads wait in its ring, and the other worker sleeps: it must be woken. If it only
+ * looked now and then (a canary makes it look once in three seconds), the deadline would pass. */
 static void *a_held_worker_is_heard(void *pass)
 {
 	struct hearer hearers[HEARERS];
@@ -1503,7 +1508,7 @@ static void *a_held_worker_is_heard(void *pass)
 	return pass;
 }
 
-/* Others get their turn while something can always be read. */
+/* Reads without end. Other tasks run in turn although there is always data to read. */
 static void *reads_for_ever(void *over)
 {
 	char text[16];
@@ -1530,8 +1535,8 @@ static void *nobody_starves(void *pass)
 	return pass;
 }
 
-/* A task whose waits are over when they begin never lets its worker sleep. What others wait for comes in all the same:
- * within some hundreds of such waits, where a look follows 0.1 ms after the last one. */
+/* A task whose waits have already ended when they begin never lets its worker sleep. Events for other tasks are
+ * delivered all the same, within some hundreds of these waits, where a look follows 0.1 ms after the last look. */
 struct vain {
 	int silent, fd;
 	bool over;
@@ -1585,7 +1590,7 @@ static void *vain_waits_hold_up_nobody(void *pass)
 
 static unsigned seen_operations;
 
-/* A world in which every read says "yes", and nothing else is changed. */
+/* A handler that answers every read with "yes", and changes nothing else. */
 static int says_yes(void *unused, weft_io_t *io)
 {
 	(void)unused;
@@ -1686,7 +1691,7 @@ int main(int argc, char **argv)
 	int error;
 
 	signal(SIGPIPE, SIG_IGN);
-	/* Nobody: no test asks a network. */
+	/* This address has no server: no test asks a network. */
 	setenv("WEFT_DNS_SERVERS", "127.0.0.1:9", 0);
 	setenv("RES_OPTIONS", "retrans:100 retry:1", 0);
 	sigemptyset(&set);

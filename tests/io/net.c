@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A program for libseff's net.h: a server that sends back what it gets, and clients, some of which go away at once;
- * results where something is wrong.
+ * A program for libseff's net.h: an echo server, and clients, some of which close their connection at once; error
+ * results.
  *
  *   net WORKERS
  */
@@ -27,7 +27,7 @@
 
 enum { CLIENTS = 24, ROUNDS = 50, LARGE = 3000000 };
 
-/* Compilers keep errno's address, which is another thread's after a wait. */
+/* Compilers keep the address of errno, which belongs to another thread after a wait. */
 static __attribute__((noinline)) int error_of_thread(void)
 {
 	return errno;
@@ -64,7 +64,7 @@ static void *accepts(void *argument)
 	return argument;
 }
 
-/* What is sent does not fit into the connection at once: another task reads. */
+/* Sends more than fits into the connection at once, while another task reads. */
 static void *sends_much(void *argument)
 {
 	int fd = *(int *)argument;
@@ -154,7 +154,7 @@ static void *goes_wrong(void *argument)
 	return argument;
 }
 
-/* Outside of tasks, too. */
+/* Works outside of tasks, too. */
 static void listeners(void)
 {
 	char text[8];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * No byte goes to the wrong peer: PROGRAM WORKERS FIRST-SEED COUNT.
+ * Checks that no byte goes to the wrong peer: PROGRAM WORKERS FIRST-SEED COUNT.
  *
  * Each file, connection or pipe has a byte of its own, which fills all that is ever read from it or written to it.
  * Operations begin on some of them, by tasks of two runtimes, threads and weft/posix.h's names; when all of them wait,
- * some descriptors are closed or replaced, by whomever, and their numbers mean new files at once. An operation must
- * meet no byte but its own file's, and end; the new files must have all the bytes that were put into them. The other
- * side of each is the system's own calls, which know nothing of Weft.
+ * some descriptors are closed or replaced, by any of these users, and their numbers immediately denote new files. An
+ * operation must see no byte except its own file's, and must end; the new files must hold all the bytes that were put
+ * into them. The other side of each file uses the system's own calls, which do not involve Weft.
  */
 #define _GNU_SOURCE
 #define WEFT_POSIX_NO_NAMES
@@ -26,21 +26,21 @@
 
 enum { FILES = 4, MOST = 24, USERS = 7, EVENTS = 10, WORKERS = 8, CHUNK = 1 << 16 };
 
-/* What a user does with its file. */
+/* The operation of a user on its file. */
 enum { READ, RECV, POLL, SPLICE_FROM, POSIX_READ, POSIX_POLL, WRITE, SEND, SPLICE_TO, SENDFILE, POSIX_WRITE, PREADV };
 
 struct file {
 	int fd, peer; /* -1: closed */
 	char byte;
-	bool full, plain; /* it can only wait to be written to; it is no socket */
-	bool fresh;	  /* nobody uses it: `put` bytes must be in it */
+	bool full, plain; /* the only wait is for writing; it is not a socket */
+	bool fresh;	  /* no user has it: it must hold `put` bytes */
 	size_t put;
 };
 
 struct user {
 	struct file *file;
 	int number, way, pipe[2];
-	unsigned place; /* of a beat; WORKERS: the other runtime; above: a thread */
+	unsigned place; /* index of the user's worker in `beats`; WORKERS: the other runtime; above: a thread */
 	unsigned entered;
 	bool in, out;
 	pid_t thread;
@@ -59,7 +59,7 @@ static struct world {
 	weft_rt_t *other;
 } w;
 static unsigned long seed;
-static int source; /* a file of CHUNK bytes for each byte */
+static int source; /* a file with CHUNK bytes of each value */
 
 static unsigned get(const unsigned *n)
 {
@@ -109,7 +109,7 @@ static struct file *new_file(bool full, bool plain)
 	return f;
 }
 
-/* What came out at the other end, now. */
+/* Checks the bytes that have arrived at the other end so far. */
 static void drain(const struct file *f)
 {
 	char data[4096];
@@ -123,7 +123,7 @@ static void drain(const struct file *f)
 			}
 }
 
-/* Nobody took what is in it. */
+/* Checks that no operation took bytes out of a fresh file. */
 static void check_fresh(const struct file *f)
 {
 	char data[4096];
@@ -138,7 +138,7 @@ static void check_fresh(const struct file *f)
 	}
 }
 
-/* ---- those who use them ------------------------------------------------------------------------------------------ */
+/* ---- users of the files ------------------------------------------------------------------------------------------ */
 
 static ssize_t use(struct user *u)
 {
@@ -206,7 +206,7 @@ static void *uses(void *user)
 	return NULL;
 }
 
-/* A file that blocks the only helper for a moment, so that what others want of it comes late. */
+/* Occupies the only helper thread for a moment, so that later file operations of other tasks are late. */
 static int64_t slow(void *unused)
 {
 	(void)unused;
@@ -231,7 +231,7 @@ static void *beats(void *number)
 	return NULL;
 }
 
-/* In a system call that waits? */
+/* Does the thread wait in a system call? */
 static bool waits(pid_t thread)
 {
 	char path[64], text[16] = "";
@@ -246,7 +246,7 @@ static bool waits(pid_t thread)
 	return atoi(text) == SYS_poll && text[0] != '-' && text[0] != 'r';
 }
 
-/* Has its operation begun? A task's has when its worker has run another one since. */
+/* Has its operation begun? A task's operation has begun if its worker has run another task since. */
 static bool has_begun(struct user *u)
 {
 	if (!is_set(&u->in))
@@ -278,7 +278,7 @@ static void prepare(struct user *u, struct file *f)
 	if (f->plain)
 		u->way = PREADV;
 	u->place = draw(&w.random, 3) ? draw(&w.random, w.workers) : WORKERS + draw(&w.random, 2);
-	/* In a thread these are libc's, or wait in the kernel, where nothing reaches them. */
+	/* In a thread these calls are libc's own, or wait in the kernel, where Weft cannot reach them. */
 	if (u->place > WORKERS && (is_posix_way(u) || u->way == SPLICE_TO || f->plain))
 		u->place = WORKERS;
 	CHECK(!pipe2(u->pipe, O_CLOEXEC));
@@ -298,16 +298,16 @@ static void start(struct user *u, weft_scope_t *scope)
 		CHECK(!pthread_create(&u->joined, NULL, uses_in_thread, u));
 }
 
-/* ---- what happens to files --------------------------------------------------------------------------------------- */
+/* ---- changes of files -------------------------------------------------------------------------------------------- */
 
-/* Close or replace it. */
+/* Closes or replaces a file. */
 struct change {
 	struct file *file, *by;
 	int way;
 	bool done;
 };
 
-/* Its number, or a smaller one, is the next file's: the bytes in that are at stake. */
+/* The next file gets the same number, or a smaller number. A late operation on the old file could take its bytes. */
 static void take_number(struct change *c)
 {
 	c->by = new_file(false, c->file->plain);
@@ -339,7 +339,7 @@ static void *changes(void *change)
 	return NULL;
 }
 
-/* dup2 ends what waits by POSIX's names, and weft/io.h is for descriptors that are closed. */
+/* dup2 ends only waits that use POSIX's names. For weft/io.h, a descriptor must be closed. */
 static bool is_posix(const struct file *f)
 {
 	for (unsigned i = 0; i < USERS; i++)
@@ -398,7 +398,7 @@ static void wait_for_all(void)
 			(void)weft_sleep(MS / 20);
 }
 
-/* One file of each kind at least is used by several. */
+/* At least one file of each kind has several users. */
 static void one_round(void)
 {
 	WEFT_SCOPE(scope);
@@ -447,7 +447,7 @@ static int descriptors(void)
 	return count;
 }
 
-/* Numbers go back to the kernel; a task's end may come a moment before that of its operation's last holder. */
+/* The numbers return to the kernel. A task may end a moment before the last reference to its operation is released. */
 static void check_descriptors(int before)
 {
 	for (int turns = 0; descriptors() != before; turns++) {
@@ -471,7 +471,7 @@ static void *all_rounds(void *rounds)
 		alarm(60);
 		w.random = seed;
 		one_round();
-		/* By then each runtime and thread has what it needs. */
+		/* By then each runtime and thread has opened all its descriptors. */
 		if (seed + 20 == last)
 			before = descriptors();
 		if (seed + 20 > last)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Paths: which files weft_listen replaces; names, directories and sizes of files; FIFOs. By a thread, by tasks on both
- * back ends, and, except for sockets and FIFOs, by tasks of a simulation.
+ * Paths: the files that weft_listen replaces; names, directories and sizes of files; FIFOs. By a thread, by tasks on
+ * both back ends, and, except for sockets and FIFOs, by tasks of a simulation.
  *
  *   paths WORKERS [NAME]; 0: in a thread; simulate SEEDS
  */
@@ -19,7 +19,7 @@ static char root[] = "/tmp/weft-paths-XXXXXX", path[64];
 
 /* ---- listening at a path ----------------------------------------------------------------------------------------- */
 
-/* A socket that another library has bound to the path. */
+/* A socket that is bound to the path without Weft. */
 static int bound(int type)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -30,7 +30,7 @@ static int bound(int type)
 	return fd;
 }
 
-/* The file stays, as it is. */
+/* The listen fails, and the file remains unchanged. */
 static void refused(mode_t kind)
 {
 	struct stat before, after;
@@ -63,7 +63,7 @@ static void *only_stale_sockets_are_replaced(void *pass)
 			CHECK(listen(fd, 1) == 0);
 			refused(S_IFSOCK);
 			CHECK(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
-			CHECK(accept(fd, NULL, NULL) < 0 && errno == EAGAIN); /* the server notices nothing */
+			CHECK(accept(fd, NULL, NULL) < 0 && errno == EAGAIN); /* the server sees no connection */
 		}
 		CHECK(close(fd) == 0);
 		fd = weft_listen(path, 0, 0, 0);
@@ -86,7 +86,7 @@ static void *listens(void *fd)
 	return NULL;
 }
 
-/* Several find the same stale socket: one of them listens there, and keeps its file. */
+/* Several threads find the same stale socket: one of them listens there, and keeps its file. */
 static void *one_rival_listens(void *pass)
 {
 	pthread_t threads[RIVALS];
@@ -115,7 +115,7 @@ static void *one_rival_listens(void *pass)
 
 /* ---- names, directories, sizes ----------------------------------------------------------------------------------- */
 
-static bool simulated; /* the world has one name for a file */
+static bool simulated; /* the simulated world has only one name for each file */
 
 static int64_t size_of(const char *name)
 {
@@ -157,7 +157,7 @@ static void *names_change(void *pass)
 	return pass;
 }
 
-enum { FILES = 150 }; /* more than one read of the directory */
+enum { FILES = 150 }; /* more entries than one read of the directory returns */
 
 static void *directories(void *pass)
 {
@@ -266,7 +266,7 @@ static void *an_open_waits(void *pass)
 	CHECK(open_until(O_WRONLY | O_NONBLOCK, LONG) == -ENXIO);
 	fd = open_until(O_RDWR, LONG);
 	CHECK(fd >= 0 && weft_close(fd) == 0);
-	/* The writer may have gone before the reader looks. */
+	/* The writer may have closed the FIFO before the reader looks. */
 	CHECK(pthread_create(&thread, NULL, write_and_go, NULL) == 0);
 	fd = weft_open(path, O_RDONLY, 0);
 	CHECK(fd >= 0 && !(fcntl(fd, F_GETFL) & O_NONBLOCK) && fcntl(fd, F_GETFD) & FD_CLOEXEC);
@@ -278,7 +278,7 @@ static void *an_open_waits(void *pass)
 	return pass;
 }
 
-/* A file with a lease: whoever opens it waits until the holder gives the lease back. */
+/* A file with a lease: an open waits until the holder releases the lease. */
 static void *an_open_waits_for_a_lease(void *pass)
 {
 	int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
@@ -320,7 +320,7 @@ static void *waiting_opens_hold_no_thread(void *pass)
 	return pass;
 }
 
-/* A task, or a thread by open(2), opens a FIFO. */
+/* Opens a FIFO, by a task, or by open(2) in a thread. */
 struct opener {
 	const char *path;
 	bool reads, is_task;
@@ -403,7 +403,7 @@ static void one_round(uint64_t *numbers, const char *other)
 			begin_opener(&scope, &ours[i]);
 		}
 		used[i] = !used[i] && step < FIFO_STEPS;
-		/* The oracle's threads need a moment, too. */
+		/* The threads of the oracle need a moment, too. */
 		CHECK(weft_sleep(3 * MS) == 0);
 		for (patience = PATIENCE; !agree(ours, oracle, used) && patience; patience--)
 			CHECK(weft_sleep(MS) == 0);
@@ -431,11 +431,11 @@ static void *opens_end_as_in_threads(void *pass)
 	return pass;
 }
 
-/* ---- reads of a file of which the page cache has a part --------------------------------------------------------- */
+/* ---- reads of a file that is partly in the page cache ----------------------------------------------------------- */
 
 enum { PAGES = 24, PARTS = 3, READS = 400 };
 
-/* The page cache forgets some pages: on a file system that lives in it they stay. */
+/* Drops some pages from the page cache. On a file system that lives in the cache they remain. */
 static void forget_some(int fd, uint64_t *random)
 {
 	off_t from = 4096 * (off_t)draw(random, PAGES);
@@ -443,7 +443,7 @@ static void forget_some(int fd, uint64_t *random)
 	CHECK(posix_fadvise(fd, from, 4096 * (off_t)draw(random, PAGES), POSIX_FADV_DONTNEED) == 0);
 }
 
-/* Some bytes at some place, in one of four ways, by Weft and by the system. */
+/* Reads some bytes at some position, in one of four ways, by Weft and by the system. */
 static void read_as_the_system(int fd, int twin, uint64_t *random)
 {
 	static char bytes[2][PAGES * 4096];
@@ -479,7 +479,7 @@ static void read_as_the_system(int fd, int twin, uint64_t *random)
 	CHECK(lseek(fd, 0, SEEK_CUR) == lseek(twin, 0, SEEK_CUR));
 }
 
-/* A read of a file is short at its end only. */
+/* A read of a file is short only at its end. */
 static void *reads_are_whole(void *pass)
 {
 	uint64_t random = 1, seed = 2;

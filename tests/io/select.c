@@ -4,7 +4,7 @@
  *
  * Writers write to pipes and send to a channel. Readers select among all of them, some with deadlines, some in
  * weft_blocking, and some are cancelled. At the end each byte and each item has been received once: a case that is not
- * done has no effect, and one that can be done is not forgotten.
+ * chosen has no effect, and a ready case is not forgotten.
  */
 #include "../sched/check.h"
 #include "../sched/draw.h"
@@ -70,7 +70,7 @@ static void *naps(void *pass)
 	return NULL;
 }
 
-/* A reader that was overtaken by another one reads nothing. */
+/* If another reader was faster, this read returns nothing. */
 static void take_byte(struct world *w, int from)
 {
 	char byte;
@@ -81,7 +81,7 @@ static void take_byte(struct world *w, int from)
 		count(&w->received);
 }
 
-/* One select; *from: what can be read. False: the end. */
+/* One select. *from becomes the readable descriptor. Returns false at the end. */
 static bool select_once(struct member *m, weft_readiness_t *ready, weft_task_t *nap, bool *joined, int *from)
 {
 	struct world *w = m->world;
@@ -252,7 +252,7 @@ static void readiness(int fds[2])
 	CHECK(weft_scope_spawn(&scope, writes_late, &fds[1]) == 0);
 	CHECK(weft_select(cases, 2) == 0 && cases[0].status & POLLIN);
 	CHECK(weft_read(fds[0], &byte, 1) == 1);
-	/* Nothing is left behind: the next select sees the next byte. */
+	/* The first select leaves nothing behind: the next select sees the next byte. */
 	CHECK(weft_scope_spawn(&scope, writes_late, &fds[1]) == 0);
 	CHECK(weft_select(cases, 2) == 0 && weft_read(fds[0], &byte, 1) == 1);
 	CHECK(weft_scope_spawn(&scope, closes, &fds[0]) == 0);
@@ -261,7 +261,7 @@ static void readiness(int fds[2])
 	CHECK(weft_close(fds[1]) == 0);
 }
 
-/* A descriptor that is closed by others. */
+/* Other code closes the descriptor. */
 static void leaves_nothing(void)
 {
 	int fds[2];
@@ -275,7 +275,7 @@ static void leaves_nothing(void)
 	CHECK(close(fds[0]) == 0 && close(fds[1]) == 0);
 }
 
-/* A handler sees each look as an operation, may wait in it, and may answer it. */
+/* A handler receives each check as an operation. It may wait in it, and may answer it. */
 struct watcher {
 	unsigned polls;
 	int mocked;
@@ -364,7 +364,7 @@ static void *sets_late(void *event)
 	return NULL;
 }
 
-/* An eventfd cannot be had. */
+/* No eventfd can be opened. */
 static void has_no_descriptor(weft_case_t *cases)
 {
 	struct rlimit before, few;

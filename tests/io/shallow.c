@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Tasks on small segmented stacks that wait for a few bytes: none needs a second chunk. By one worker. */
+/* Tasks on small segmented stacks wait for a few bytes: none needs a second chunk. Runs with one worker. */
 #include "../sched/check.h"
 
 #include <weft/io.h>

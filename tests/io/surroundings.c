@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the process around the runtime notices of it: signals, descriptors. By a thread, by tasks on both back ends.
+ * Effects of the runtime on the process around it: signals, descriptors. By a thread, and by tasks on both back ends.
  *
  *   surroundings WORKERS [NAME]; 0: in a thread
  */
@@ -24,7 +24,7 @@ static void notes(int number)
 	raised += number == SIGPIPE;
 }
 
-/* The end of a connection whose peer has gone. */
+/* One end of a connection whose peer was reset. */
 static int deserted(int domain)
 {
 	const struct linger at_once = {1, 0};
@@ -41,7 +41,7 @@ static int deserted(int domain)
 	fds[1] = weft_accept(listener, NULL, NULL, 0);
 	CHECK(setsockopt(fds[1], SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0);
 	CHECK(weft_close(fds[1]) == 0 && weft_close(listener) == 0);
-	CHECK(weft_write(fds[0], "x", 1) < 0); /* the reset is reported once; after it comes EPIPE */
+	CHECK(weft_write(fds[0], "x", 1) < 0); /* the reset is reported once; the next error is EPIPE */
 	return fds[0];
 }
 
@@ -63,7 +63,7 @@ static void *no_socket_raises_sigpipe(void *pass)
 		CHECK(weft_pipe(fds) == 0 && weft_write(fds[1], "xy", 2) == 2);
 		CHECK(weft_splice(fds[0], fd, 100, 0) == -EPIPE && !raised);
 		CHECK(weft_close(fds[0]) == 0 && weft_close(fd) == 0);
-		/* A pipe does. */
+		/* A pipe raises SIGPIPE. */
 		CHECK(weft_sendfile(fds[1], file, &offset, 100) == -EPIPE && raised);
 		CHECK(weft_close(fds[1]) == 0);
 		raised = 0;
@@ -72,9 +72,9 @@ static void *no_socket_raises_sigpipe(void *pass)
 	return pass;
 }
 
-/* ---- what a child gets ------------------------------------------------------------------------------------------- */
+/* ---- the descriptors and signals of a child ---------------------------------------------------------------------- */
 
-/* Runs a shell command; its output, a line without the end, in `text`. */
+/* Runs a shell command, and stores its output, a line without its end, in `text`. */
 static void ask(const char *command, weft_process_t what, char *text, size_t size)
 {
 	char *const argv[] = {"sh", "-c", (char *)(uintptr_t)command, NULL};
@@ -161,7 +161,7 @@ static void *waits_for_child(void *process)
 	return NULL;
 }
 
-/* The library's own have other numbers, also if these are free when it makes them. */
+/* The library's own descriptors have higher numbers, even if the low numbers are free when it opens them. */
 static void *own_descriptors_are_above(void *pass)
 {
 	char *const sleeps[] = {"sleep", "60", NULL};
@@ -177,7 +177,7 @@ static void *own_descriptors_are_above(void *pass)
 	CHECK(weft_scope_spawn(&scope, waits_for_child, &process) == 0);
 	(void)weft_poll_until(1, POLLPRI, weft_now() + 10 * MS);
 	CHECK(fcntl(0, F_GETFD) < 0 && fcntl(2, F_GETFD) < 0);
-	CHECK(weft_pipe(pair) == 0 && pair[0] == 0 && pair[1] == 2); /* the program's are the lowest, as always */
+	CHECK(weft_pipe(pair) == 0 && pair[0] == 0 && pair[1] == 2); /* the program gets the lowest numbers, as usual */
 	CHECK(weft_close(0) == 0 && weft_close(2) == 0);
 	CHECK(weft_scope_wait(&scope) == 0);
 	CHECK(dup2(in, 0) == 0 && dup2(error, 2) == 2 && close(in) == 0 && close(error) == 0);
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "0") != 0)
 		return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
-	for (size_t i = 0; i < sizeof tests / sizeof *tests - 1; i++) /* the last one needs tasks */
+	for (size_t i = 0; i < sizeof tests / sizeof *tests - 1; i++) /* the last test needs tasks */
 		CHECK(tests[i].fn(&i) == &i);
 	return 0;
 }

@@ -7,12 +7,12 @@ weft_part(io io QUICK)
 weft_program(io gcc SOURCES io.c FLAGS -Wall -Wextra)
 weft_program(owners gcc SOURCES owners.c FLAGS -Wall -Wextra)
 weft_program(differs gcc SOURCES differs.c FLAGS -Wall -Wextra)
-# By hand 10^5: see docs/io.md.
+# 10^5 rounds are run by hand: see docs/io.md.
 weft_test(differs.threads COMMAND @differs.gcc 0 0 150)
 weft_test(differs.epoll COMMAND @differs.gcc 1 1000 200 ENV WEFT_IO=epoll)
-# A receive from the queue of errors between data and their reader.
+# A receive from the error queue between the data and their reader.
 weft_test(differs.errors COMMAND @differs.gcc 1 1072352 1 ENV WEFT_IO=epoll)
-# A reset that comes while a receive with MSG_WAITALL has some bytes: the next receive reports it.
+# A reset arrives while a receive with MSG_WAITALL has some bytes: the next receive reports it.
 weft_test(differs.reset COMMAND @differs.gcc 1 1045877 1 ENV WEFT_IO=epoll)
 weft_test(differs.posix.reset COMMAND @differs.gcc 1 1045877 1 posix ENV WEFT_IO=epoll)
 weft_test(differs.simulated.reset COMMAND @differs.gcc 1 1045877 1 simulated)
@@ -33,11 +33,13 @@ if(EXISTS /usr/include/liburing.h)
 	foreach(workers 1 2 8)
 		weft_test(io.${workers}.io_uring COMMAND @io.gcc ${workers} ENV WEFT_IO=io_uring)
 	endforeach()
-	# An operation that ends for its task before the kernel has done with it takes bytes that nobody gets.
+	# If an operation ended for its task before the kernel has finished with it, it would take bytes that
+	# no task receives.
 	weft_program(takes_back_what_the_kernel_has gcc SOURCES io.c CANARY takes_back_what_the_kernel_has)
 	weft_test(canary.takes_back_what_the_kernel_has COMMAND @takes_back_what_the_kernel_has.gcc 1 every_byte_arrives
 		  ENV WEFT_IO=io_uring IO_CANCELS=200000 FAILS SAYS "number == n->received")
-	# Whoever sleeps is told that a ring has work for a worker that is held, and does not only look now and then.
+	# A sleeping worker must be woken when a ring has work for an occupied worker; looking now and then is
+	# not enough.
 	weft_program(nobody_looks_again gcc SOURCES io.c CANARY nobody_looks_again)
 	weft_program(nobody_looks_or_tells gcc SOURCES io.c CANARY nobody_looks_or_tells)
 	weft_test(heard COMMAND @nobody_looks_again.gcc 2 a_held_worker_is_heard ENV WEFT_IO=io_uring)
@@ -57,7 +59,7 @@ foreach(workers 1 2 8)
 	endif()
 endforeach()
 
-# A task on a small stack that waits has one chunk.
+# A waiting task on a small stack has one chunk.
 weft_linked(shallow segmented gcc SOURCES shallow.c FLAGS -O2)
 weft_test(shallow.epoll COMMAND @shallow.segmented.gcc 1 ENV WEFT_IO=epoll)
 if(EXISTS /usr/include/liburing.h)
@@ -73,7 +75,8 @@ if(EXISTS /usr/include/liburing.h)
 	weft_test(canary.a_ring_may_interrupt COMMAND @a_ring_may_interrupt.gcc FAILS SAYS "not ok - .*(weft_io_backend|readable)")
 endif()
 
-# Names: by c-ares of a server that the test starts; by getaddrinfo; and where libcares cannot be loaded.
+# Names: resolved by c-ares with a server that the test starts; by getaddrinfo; and without a libcares that
+# can be loaded.
 weft_program(dns gcc SOURCES dns.c FLAGS -Wall -Wextra)
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/io/absent/libcares.so.2 "")
 set(without_ares LD_LIBRARY_PATH=${CMAKE_CURRENT_BINARY_DIR}/io/absent)
@@ -115,12 +118,12 @@ foreach(canary_and_test "watch_drops_changes beside_a_scan" "timeouts_take_bytes
 	weft_test(canary.${canary} COMMAND @${canary}.gcc 2 ${test} FAILS SAYS "not ok - ")
 endforeach()
 
-# Paths, and which of them weft_listen replaces.
+# Paths, and the files that weft_listen replaces.
 weft_program(paths gcc SOURCES paths.c FLAGS -Wall -Wextra)
 weft_test(paths.0 COMMAND @paths.gcc 0)
 weft_test(paths.simulated COMMAND @paths.gcc simulate 20)
 
-# Signals, descriptors and limits that the process and its children have.
+# Signals, descriptors and limits of the process and its children.
 weft_program(surroundings gcc SOURCES surroundings.c FLAGS -Wall -Wextra)
 weft_test(surroundings.0 COMMAND @surroundings.gcc 0)
 
@@ -133,7 +136,7 @@ foreach(program pipes sockets)
 endforeach()
 weft_test(canary.nothing_but_pidfd COMMAND @nothing_but_pidfd.gcc 2 old ends ENDS 77|134 SAYS "skip - |not ok - ")
 
-# A static library gives src/io only to programs that want it: by a call, or for libweft-posix.so.
+# A static library adds src/io only to programs that need it: by a call, or for libweft-posix.so.
 weft_archive(weft gcc)
 set(archive ${CMAKE_CURRENT_BINARY_DIR}/io/weft.gcc.a)
 set(link ${weft_gcc} -std=gnu11 -I${weft_root}/include ${weft_tests}/io/tasks_only.c)

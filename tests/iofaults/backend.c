@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which back end a runtime has, after a byte went through a pipe. */
+/* Prints the back end of a runtime, after a byte went through a pipe. */
 #include "../sched/check.h"
 
 #include <weft/io.h>

@@ -2,9 +2,9 @@
 /*
  * Every system call and every ring operation fails in turn: iofaults WORKERS quick|whole [SCENARIO [CALL]].
  *
- * Each scenario runs with a fault planned (shim.h), and once more in the same runtime without. The first run ends
- * right, or with the planned errno as the first error; the second one ends right; then no descriptor, block of memory
- * or child is left. A run that takes longer than its time limit hangs.
+ * Each scenario runs with a planned fault (shim.h), and again in the same runtime without a fault. The first run must
+ * succeed, or have the planned errno as its first error; the second run must succeed; then no descriptor, block of
+ * memory or child may remain. A run that exceeds its time limit counts as a hang.
  *
  * The quick form takes the first calls of each kind, and some later ones; the whole form takes all.
  */
@@ -26,7 +26,7 @@
 #include <weft/io.h>
 
 #ifndef PATIENCE
-#define PATIENCE 20 /* seconds, for one run */
+#define PATIENCE 20 /* seconds for one run */
 #endif
 
 static char doing[160];
@@ -46,7 +46,7 @@ static void close_fd(int *fd)
 		weft_close(*fd);
 }
 
-/* The result, or the end of the task with the error. */
+/* Returns the result. If it is an error, ends the task with it. */
 static int64_t need(int64_t result)
 {
 	if (result < 0)
@@ -67,7 +67,7 @@ static uint64_t in(uint64_t nanoseconds)
 	return weft_now() + nanoseconds;
 }
 
-/* All of it; an error in the middle is what the next write says. */
+/* Writes all data. If an error occurs in the middle, the next write returns it. */
 static void put(int fd, const void *data, size_t length)
 {
 	size_t done;
@@ -119,7 +119,7 @@ static void *receives(void *argument)
 			CHECK(part[i] == byte_at(place));
 	CHECK(place <= w->bytes);
 	if (place < w->bytes)
-		weft_task_fail(-EPIPE); /* who sends has failed, or bytes were lost */
+		weft_task_fail(-EPIPE); /* the sender has failed, or bytes were lost */
 	return NULL;
 }
 
@@ -137,8 +137,8 @@ static size_t echo(int fd)
 	return bytes;
 }
 
-/* The server greets whom it has accepted: a connection that was shed, because no descriptor was left, is made anew. A
- * client that hangs up without a word comes again. */
+/* The server greets each accepted client. If a connection was shed because no descriptor was free, the client connects
+ * again. If a client hangs up without a word, the server accepts again. */
 static void *serves(void *listener)
 {
 	size_t bytes;
@@ -394,7 +394,8 @@ static void *watching(void *pass)
 	return pass;
 }
 
-/* Bytes go where a reader is cancelled, or gives up, again and again: each arrives once, whoever gets it. */
+/* The reader of the bytes is cancelled, or times out, again and again: one of the readers gets each byte,
+ * exactly once. */
 enum { NUMBERS = 120 };
 
 struct numbers {
@@ -427,7 +428,7 @@ static void *receives_numbers(void *argument)
 	return NULL;
 }
 
-/* Reads until the end, by one task after the other. */
+/* Reads until the end, with one task after the other. */
 static void *cancels(void *argument)
 {
 	struct numbers *from = argument;
@@ -537,7 +538,7 @@ static void *processes(void *pass)
 	pid_t process = (pid_t)need(weft_spawn_process(fails, NULL, (int[]){-1, 1, 2}));
 	int64_t got = weft_waitpid(process, &status);
 
-	/* Its end is waited for, whatever came in between. */
+	/* The process must be waited for, even if the first wait failed. */
 	if (got < 0) {
 		CHECK(weft_waitpid(process, &status) == process);
 		need(got);
@@ -564,7 +565,7 @@ static void *locals(void *pass)
 	snprintf(name, sizeof name, "/tmp/weft-faults-%d.socket", getpid());
 	listener = (int)need(weft_listen(name, 0, 0, 0));
 	need(weft_close(listener));
-	listener = (int)need(weft_listen(name, 0, 0, 0)); /* its file is left, and nobody listens */
+	listener = (int)need(weft_listen(name, 0, 0, 0)); /* the socket's file remains, and no process listens */
 	weft_defer(close_fd, &listener);
 	do { /* the connection may have been shed */
 		close_fd(&fd);
@@ -584,14 +585,14 @@ static const struct test scenarios[] = {T(tcp),	       T(pipes),   T(vectors), T
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
-/* What may come of a fault: nothing but the right result; or the error, as the first that the scenario sees. */
+/* The allowed outcome of a fault: only success; or the error, as the first error that the scenario sees. */
 enum outcome { RIGHT, ERROR };
 
 struct kind {
 	enum call call;
 	int error;
 	enum outcome outcome;
-	int also; /* an error in whose guise it may come */
+	int also; /* another error by which the fault may show */
 };
 
 #define K(call, ...)                                                                                                   \
@@ -613,7 +614,7 @@ static const struct kind kinds[] = {K(accept4, EINTR, RIGHT, 0),
 				    K(connect, EINTR, RIGHT, 0),
 				    K(connect, ECONNREFUSED, ERROR, 0),
 				    K(connect, ENETUNREACH, ERROR, 0),
-				    K(connect, EAGAIN, ERROR, EADDRINUSE), /* asked by weft_listen */
+				    K(connect, EAGAIN, ERROR, EADDRINUSE), /* weft_listen makes this call */
 				    K(dlopen, ENOENT, RIGHT, 0),
 				    K(dup3, EBUSY, RIGHT, 0),
 				    K(dup3, EMFILE, RIGHT, 0),
@@ -783,7 +784,7 @@ static const struct kind kinds[] = {K(accept4, EINTR, RIGHT, 0),
 				    K(op_open, ECANCELED, RIGHT, 0),
 				    K(op_open, EMFILE, ERROR, 0),
 				    K(op_allocate, EINTR, RIGHT, 0),
-				    K(op_allocate, EINVAL, RIGHT, 0), /* an old kernel: a helper thread does it */
+				    K(op_allocate, EINVAL, RIGHT, 0), /* as on an old kernel: a helper thread does it */
 				    K(op_allocate, ENOSPC, ERROR, 0),
 				    K(op_sync, EINTR, RIGHT, 0),
 				    K(op_sync, ECANCELED, RIGHT, 0),
@@ -796,7 +797,7 @@ static void hangs(int signal)
 	(void)signal;
 	dprintf(1, "not ok - %s: hangs\n", doing);
 	if (getenv("STOP"))
-		raise(SIGSTOP); /* for a debugger */
+		raise(SIGSTOP); /* stops for a debugger */
 	_exit(1);
 }
 
@@ -813,9 +814,9 @@ static unsigned descriptors(void)
 
 struct runs {
 	weft_fn_t *fn;
-	struct fault *fault; /* NULL: none, only count */
+	struct fault *fault; /* NULL: no fault, only count the calls */
 	bool came;
-	int first, second; /* how they ended */
+	int first, second; /* the results of the two runs */
 };
 
 static int once(weft_fn_t *fn)
@@ -831,7 +832,7 @@ static int once(weft_fn_t *fn)
 	return error;
 }
 
-/* Without a fault if none is planned, with one first if there is. */
+/* With a planned fault, the first run meets it. The second run always has no fault. */
 static void *twice(void *argument)
 {
 	struct runs *r = argument;
@@ -862,17 +863,17 @@ static int complain(const char *what, int64_t number)
 	return 1;
 }
 
-/* Errors are told by the first task that fails; another one may be the first, because the connection is gone. */
+/* The first task that fails reports its error. That may be a different task, because its connection was closed. */
 static bool may_be(const struct kind *k, int error)
 {
 	if (!error || k->outcome == RIGHT)
 		return !error;
-	/* The other side was left. Nobody could be asked whether the address is in use. */
+	/* The other side was closed, or the test for an address in use failed. */
 	return error == -k->error || error == -EPIPE || error == -ECONNRESET || error == -ENOTCONN ||
 	       error == -EADDRINUSE || (k->also && error == -k->also);
 }
 
-/* What is left, in the process, of a run. */
+/* Checks that a run leaves nothing in the process. */
 static int check_rest(unsigned fds, long blocks)
 {
 	if (descriptors() != fds)
@@ -884,7 +885,7 @@ static int check_rest(unsigned fds, long blocks)
 	return 0;
 }
 
-/* A fault; -1: it did not come. */
+/* Runs with one fault. Returns -1 if the fault did not occur. */
 static int try_fault(const struct test *s, unsigned workers, const struct kind *k, unsigned nth)
 {
 	struct fault fault = {k->call, nth, k->error};
@@ -907,7 +908,7 @@ static int try_fault(const struct test *s, unsigned workers, const struct kind *
 	return check_rest(fds, blocks);
 }
 
-/* All of the first; then ever fewer. */
+/* Tries all of the first calls, and ever fewer of the later calls. */
 static unsigned after(unsigned nth, bool whole)
 {
 	return whole || nth < 3 ? nth + 1 : nth + 1 + nth * 2;

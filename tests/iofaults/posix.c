@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A scenario that calls POSIX's functions by their names. What fails must say so by errno; EINTR may always come. */
+/* A scenario that calls POSIX functions by their names. A failed call must set errno; EINTR may always occur. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>

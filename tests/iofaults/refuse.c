@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A kernel without a system call: refuse CALL ERRNO PROGRAM [ARGUMENT…]. A seccomp filter refuses it to the program.
- * Returns 77 where no filter can be installed.
+ * A kernel without a system call: refuse CALL ERRNO PROGRAM [ARGUMENT…]. A seccomp filter makes the call fail in the
+ * program. Returns 77 if no filter can be installed.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -28,7 +28,7 @@
 /* ---- the plan ---------------------------------------------------------------------------------------------------- */
 
 static struct fault planned;
-static bool plans; /* atomic, and so are these */
+static bool plans; /* this field and the next fields are atomic */
 static unsigned counts[CALLS_END], came;
 
 void shim_plan(const struct fault *fault)
@@ -61,7 +61,7 @@ const char *shim_name(enum call call)
 	return names[call];
 }
 
-/* 0: nothing happens to this call; an errno, or LESS. */
+/* Returns 0 for no fault, an errno, or LESS. */
 static int fault_of(enum call call)
 {
 	unsigned number;
@@ -90,7 +90,7 @@ static int fault_of(enum call call)
 		errno = error;                                                                                         \
 		return failed;                                                                                         \
 	}
-/* These return the errno. */
+/* These functions return the errno. */
 #define WRAP_CODE(name, parameters, arguments)                                                                         \
 	int __real_##name parameters;                                                                                  \
 	int __wrap_##name parameters;                                                                                  \
@@ -206,7 +206,8 @@ int __wrap_connect(int fd, const struct sockaddr *a, socklen_t n)
 
 /* ---- readiness --------------------------------------------------------------------------------------------------- */
 
-/* An attempt that finds nothing is followed by an event, if there is something: else the kernel would have lied. */
+/* If a call was made to find nothing although there is data, the shim repeats the event. Otherwise the shim would act
+ * like a kernel that loses events. */
 enum { MOST_FDS = 1024 };
 static struct {
 	int set; /* 0: none */
@@ -258,10 +259,10 @@ int __wrap_accept4(int fd, struct sockaddr *a, socklen_t *n, int flags)
 	return error ? fails(fd, error) : __real_accept4(fd, a, n, flags);
 }
 
-enum { SIGNAL = sizeof(struct signalfd_siginfo) }; /* is read as a whole, or not at all */
+enum { SIGNAL = sizeof(struct signalfd_siginfo) }; /* is read whole, or not at all */
 
 /* WRAP_BYTES(type, name, parameters, arguments, descriptor, length): LESS halves the length. A pipe that was filled or
- * emptied in part says so by no event: who did less than was asked for is told again. */
+ * emptied in part causes no event, so the shim repeats the event after a shortened call. */
 #define WRAP_BYTES(type, name, parameters, arguments, fd, length)                                                      \
 	type __real_##name parameters;                                                                                 \
 	type __wrap_##name parameters;                                                                                 \
@@ -295,7 +296,7 @@ WRAP_BYTES(ssize_t, sendfile, (int fd, int from, off_t *at, size_t n), (fd, from
 WRAP_BYTES(ssize_t, splice, (int fd, off_t *a, int to, off_t *b, size_t n, unsigned flags), (fd, a, to, b, n, flags),
 	   fd, n)
 
-/* The same, of the first parts of a message. */
+/* Like WRAP_BYTES, for the first parts of a message. */
 #define WRAP_MESSAGE(name, qualifier)                                                                                  \
 	ssize_t __real_##name(int fd, qualifier struct msghdr *m, int flags);                                          \
 	ssize_t __wrap_##name(int fd, qualifier struct msghdr *m, int flags);                                          \
@@ -374,7 +375,7 @@ void __wrap_free(void *block)
 
 void *__real_dlsym(void *library, const char *name);
 
-/* src/coro/thread.c has a __wrap_pthread_create. */
+/* Not wrapped with --wrap, because src/coro/thread.c has a __wrap_pthread_create. */
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *argument)
 {
 	__typeof__(pthread_create) *real = (__typeof__(real))__real_dlsym(RTLD_NEXT, "pthread_create");
@@ -406,11 +407,11 @@ static __typeof__(io_uring_queue_init_params) *real_init;
 static __typeof__(io_uring_enter2) *real_enter;
 static __typeof__(io_uring_register_ring_fd) *real_register;
 
-/* A ring belongs to the thread that made it, and only this thread enters the kernel for it. */
+/* A ring belongs to the thread that made it. Only this thread enters the kernel for it. */
 static __thread struct {
 	struct io_uring *ring;
-	unsigned seen; /* entries before this number have had their chance */
-	uint64_t data; /* of an entry whose result is `result`, whatever the kernel says */
+	unsigned seen; /* look_at has seen the entries before this number */
+	uint64_t data; /* of the entry whose result becomes `result`, whatever the kernel returns */
 	int result;
 	bool replaced;
 } own;
@@ -473,7 +474,7 @@ static enum call call_of(const struct io_uring_sqe *sqe)
 	}
 }
 
-/* Before the kernel gets it. */
+/* Looks at an entry before the kernel gets it. */
 static void look_at(struct io_uring_sqe *sqe)
 {
 	enum call call = call_of(sqe);
@@ -497,7 +498,7 @@ static void look_at_all(void)
 
 	if ((int)(own.seen - head) < 0)
 		own.seen = head;
-	/* A signal handler may come in between, and look at more: src/io/uring.c's. */
+	/* A signal handler of src/io/uring.c may interrupt this loop, and look at more entries. */
 	while ((int)(tail - own.seen) > 0)
 		look_at(&sq->sqes[own.seen++ & sq->ring_mask]);
 }
@@ -523,7 +524,7 @@ static int enter(unsigned fd, unsigned submit, unsigned wait, unsigned flags, si
 	look_at_all();
 	if (error && error != LESS)
 		return -error;
-	/* The kernel does not wait where it has not taken all. */
+	/* The kernel does not wait if it has not taken all entries. */
 	if (error == LESS)
 		result =
 		    real_enter(fd, submit / 2, 0, flags & ~(IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG), NULL, 0);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Making system calls and ring operations fail. The program is linked with -Wl,--wrap=NAME for each call below, so
- * that the calls of src/io, and of the test, come to shim.c. liburing is reached by dlsym, which is wrapped too: the
- * shim changes entries of the submission queue before the kernel takes them.
+ * Makes system calls and ring operations fail. The program is linked with -Wl,--wrap=NAME for each call below, so that
+ * the calls of src/io and of the test reach shim.c. liburing is reached by dlsym, which is wrapped too: the shim
+ * changes entries of the submission queue before the kernel takes them.
  *
- * One fault is planned at a time: the n-th call of a kind fails once, with an errno, or does less than it was asked.
+ * One fault is planned at a time: the n-th call of a kind fails once, with an errno, or does only a part of its work.
  */
 #ifndef WEFT_TESTS_IOFAULTS_SHIM_H
 #define WEFT_TESTS_IOFAULTS_SHIM_H
 
 #include <stdbool.h>
 
-/* What the calls are; -Wl,--wrap needs the same names: tests.cmake reads them here. */
+/* The calls that fail. -Wl,--wrap needs the same names, which tests.cmake reads here. */
 #define CALLS(X)                                                                                                       \
 	X(accept4)                                                                                                     \
 	X(aligned_alloc)                                                                                               \
@@ -66,8 +66,8 @@
 	X(waitpid)                                                                                                     \
 	X(write)
 
-/* In place of libc's. By `syscall`: what becomes a pidfd, and wake-ups by eventfds. Of a ring: making it, registering
- * its descriptor, entering the kernel; operations by what they are. */
+/* Replaces functions of libc. By `syscall`: calls that create a pidfd, and wake-ups by eventfds. Of a ring: creating
+ * it, registering its descriptor, entering the kernel; and operations by their kind. */
 #define OTHER_CALLS(X)                                                                                                 \
 	X(pthread_create)                                                                                              \
 	X(pidfd_open)                                                                                                  \
@@ -96,7 +96,7 @@ enum call {
 	    CALLS_END
 };
 
-enum { LESS = -1 /* in place of an errno: half of what was asked for */ };
+enum { LESS = -1 /* in place of an errno: the call does half of its work */ };
 
 struct fault {
 	enum call call;
@@ -104,13 +104,13 @@ struct fault {
 	int error;
 };
 
-/* From now on. NULL: none, only count. */
+/* Plans a fault from now on. NULL: no fault, only count the calls. */
 void shim_plan(const struct fault *fault);
-/* No more faults. True: the planned one came. */
+/* Ends the faults. Returns true if the planned fault occurred. */
 bool shim_end(void);
-unsigned shim_count(enum call call); /* since shim_plan */
+unsigned shim_count(enum call call); /* calls since shim_plan */
 const char *shim_name(enum call call);
-/* Blocks of memory that the program has. */
+/* Number of memory blocks that the program has allocated. */
 long shim_blocks(void);
 
 /* How often a ring was entered while its completion queue had overflown. */

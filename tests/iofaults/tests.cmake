@@ -9,7 +9,7 @@ if(EXISTS /usr/include/liburing.h)
 	list(APPEND iofaults_back_ends io_uring)
 endif()
 
-# shim.c defines __wrap_NAME for what shim.h lists.
+# shim.c defines __wrap_NAME for each name in shim.h.
 file(READ iofaults/shim.h text)
 string(REGEX MATCHALL "X[(][a-z0-9_]+[)]" names "${text}")
 list(TRANSFORM names REPLACE "X[(](.*)[)]" "\\1")
@@ -24,7 +24,7 @@ foreach(back_end IN LISTS iofaults_back_ends)
 	endforeach()
 endforeach()
 
-# Rings of two entries: full, and overflown.
+# Rings of two entries, which become full and overflow.
 if(io_uring IN_LIST iofaults_back_ends)
 	weft_program(iofaults gcc-tiny SOURCES iofaults.c posix.c shim.c LINK ${wraps})
 	foreach(workers 1 2)
@@ -32,7 +32,7 @@ if(io_uring IN_LIST iofaults_back_ends)
 	endforeach()
 endif()
 
-# iofaults_canary(NAME BACK_END SCENARIO CALL SAYS): what the harness must see.
+# iofaults_canary(NAME BACK_END SCENARIO CALL SAYS): a bug that the harness must find.
 function(iofaults_canary name back_end scenario call says)
 	weft_program(${name} gcc SOURCES iofaults.c posix.c shim.c CANARY ${name} FLAGS -DPATIENCE=3 LINK ${wraps})
 	weft_test(canary.${name} COMMAND @${name}.gcc 1 quick ${scenario} ${call} ENV WEFT_IO=${back_end} FAILS SAYS "${says}")
@@ -48,7 +48,8 @@ endif()
 weft_program(refuse gcc SOURCES refuse.c FLAGS -Wall -Wextra BARE)
 weft_program(backend gcc SOURCES backend.c)
 weft_program(io gcc SOURCES ../io/io.c)
-# refused(CALL ERRNO BACK_END): the program gets along with this back end; if it wants io_uring it is told why not, once.
+# refused(CALL ERRNO BACK_END): the program works with this back end; if it requested io_uring, it prints once why that
+# is not used.
 function(refused call error back_end)
 	weft_test(refused.${call}.${error} COMMAND @refuse.gcc ${call} ${error} @backend.gcc SAYS "^back end ${back_end}.?$" ENDS 0|77)
 	weft_test(refused.${call}.${error}.io COMMAND @refuse.gcc ${call} ${error} @io.gcc 2 ENDS 0|77 SECONDS 120)
@@ -72,7 +73,8 @@ if(io_uring IN_LIST iofaults_back_ends)
 	weft_test(canary.rings_are_not_tried COMMAND timeout 5 @refuse.gcc io_uring_enter EPERM @rings_are_not_tried.gcc ENDS 124|77)
 endif()
 
-# Valgrind does not see what a ring writes, and 3.19 hangs in it: also a program that was built without valgrind's header does without.
+# Valgrind does not see the memory that a ring writes, and 3.19 hangs in it: a program that was built without valgrind's header must
+# avoid rings, too.
 if(WEFT_VALGRIND)
 	weft_test(valgrind COMMAND timeout -s KILL 100 ${WEFT_VALGRIND} -q @backend.gcc SAYS "back end epoll" SECONDS 120)
 	weft_test(valgrind.wanted COMMAND timeout -s KILL 100 ${WEFT_VALGRIND} -q @backend.gcc ENV WEFT_IO=io_uring
