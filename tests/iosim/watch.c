@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Changes of files: random calls are made in a simulation and, by POSIX, in a real directory that the kernel's inotify
- * watches. Both tell the same changes. PROGRAM SEED COUNT
+ * watches. Both must report the same changes. PROGRAM SEED COUNT
  */
 #define _GNU_SOURCE
 #include "../sched/check.h"
@@ -42,7 +42,7 @@ struct call {
 	uint32_t flags;
 };
 
-/* A side makes the calls, and keeps what it has been told. */
+/* A side makes the calls, and keeps the reported changes. */
 struct side {
 	bool real;
 	char root[64];
@@ -92,7 +92,7 @@ static int list_simulated(const char *path)
 	return weft_close(fd);
 }
 
-/* Has each descriptor that the call needs been opened, and does an open find its slot free? */
+/* Has each descriptor that the call needs been opened, and is the slot free if the call opens a file? */
 static bool is_possible(const struct side *s, const struct call *c)
 {
 	const int fd = s->fds[c->slot];
@@ -183,7 +183,7 @@ static int64_t call_simulated(struct side *s, const struct call *c)
 	}
 }
 
-/* All changes that wait. */
+/* Takes all pending changes. */
 static void take(struct side *s)
 {
 	struct pollfd p = {s->watch.fd, POLLIN, 0};
@@ -206,7 +206,8 @@ static void take(struct side *s)
 
 static struct call draw_call(void)
 {
-	/* No O_TRUNC: before and after the open, by versions of Linux. */
+	/* Without O_TRUNC, because its change is reported before or after the open, depending on the version
+	 * of Linux. */
 	static const uint32_t opens[] = {O_RDONLY,
 					 O_RDWR,
 					 O_WRONLY | O_CREAT,
@@ -310,7 +311,7 @@ static void *one_seed(void *good)
 	return good;
 }
 
-/* A reader waits, and is woken by the change of another task. */
+/* A reader waits until the change of another task wakes it. */
 static void *changes(void *unused)
 {
 	int fd;

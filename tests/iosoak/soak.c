@@ -26,7 +26,7 @@ enum {
 	ROUND = 3,     /* seconds */
 	PATIENCE = 60, /* seconds, for each operation of a good peer; for the end of a round two thirds more */
 	SETTLED = 3,   /* rounds until memory is compared */
-	MARGIN = 4096, /* kilobytes of resident memory that may come and go */
+	MARGIN = 4096, /* kilobytes of resident memory that may vary */
 };
 
 static uint64_t round_ends;
@@ -175,7 +175,7 @@ static void asks(struct peer *p)
 	count(p->slow ? &slow : &good, 1);
 }
 
-/* ---- hostile ones ------------------------------------------------------------------------------------------------ */
+/* ---- hostile peers ----------------------------------------------------------------------------------------------- */
 
 static void resets(int fd)
 {
@@ -184,7 +184,7 @@ static void resets(int fd)
 	CHECK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now) == 0);
 }
 
-/* Sends, never reads, until nothing goes in any more. */
+/* Sends and never reads, until the connection is full. */
 static void stuffs(struct peer *p)
 {
 	char part[4096] = {1};
@@ -223,7 +223,7 @@ static void misbehaves(struct peer *p)
 	case 0:
 		if (WEFT_CANARY(a_descriptor_stays))
 			(void)dup(0);
-		break; /* vanishes at once */
+		break; /* closes without a word */
 	case 1:
 		resets(p->fd);
 		break;
@@ -295,7 +295,7 @@ struct chatter {
 	} heard[CHAT_PEERS][VISITS];
 };
 
-/* A peer's name: "peer", a letter, and its visit's number in letters. */
+/* A peer's name: "peer", a letter, and the number of its visit in letters. */
 static int name_of(const struct chatter *c, char name[16])
 {
 	unsigned v = c->visit;
@@ -327,7 +327,7 @@ static void hears(struct chatter *c, const char *line)
 	count(&lines, 1);
 }
 
-/* 0: the server has hung up. */
+/* Returns 0 if the server has hung up. */
 static bool listens(struct chatter *c)
 {
 	ssize_t n = weft_read_until(c->fd, c->input + c->used, sizeof c->input - c->used, in(5 * MS));
@@ -372,11 +372,12 @@ static void chat_garbage(struct chatter *c, uint64_t *random)
 	char name[] = "stranger\n";
 
 	if (below(random, 2))
-		(void)weft_write_all(c->fd, name, sizeof name - 1); /* then what it says is heard by all */
+		(void)weft_write_all(c->fd, name,
+				     sizeof name - 1); /* after this line, all peers receive this peer's lines */
 	misbehaves(&p);
 }
 
-static unsigned visit_number[CHAT_PEERS]; /* also across rounds */
+static unsigned visit_number[CHAT_PEERS]; /* counts across rounds, too */
 
 static void visits_chat(struct chatter *c, uint64_t *random)
 {
@@ -434,12 +435,12 @@ static void hangs(int signal)
 {
 	(void)signal;
 	dprintf(1, "not ok - a round does not end\n");
-	kill(getpid(), SIGQUIT); /* what each task waits for */
+	kill(getpid(), SIGQUIT); /* prints the wait of each task */
 	sleep(3);
 	_exit(1);
 }
 
-/* Those that served them notice it a moment later. */
+/* The tasks that served the peers notice their end a moment later. */
 static unsigned settled_descriptors(unsigned expected)
 {
 	unsigned count, turn;
@@ -478,7 +479,7 @@ static void all_rounds(unsigned rounds)
 
 	for (number = 1; number <= rounds; number++) {
 		one_round(number);
-		if (number == 1) { /* by now each worker has what it needs */
+		if (number == 1) { /* by now each worker has allocated what it needs */
 			weft_sleep(2 * SECOND);
 			fds = descriptors();
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The system's poll, select and epoll_wait end with EINTR two times of three where they do not wait, as if a signal had
- * come. A task's calls do not. */
+/* The system's poll, select and epoll_wait end with EINTR two times of three if they do not wait, as if a signal had
+ * arrived. The calls of a task do not. */
 #define _GNU_SOURCE
 #include "../sched/check.h"
 

@@ -90,7 +90,7 @@ void lock_mutex(pthread_mutex_t *m, random &draw)
 	CHECK(error == 0);
 }
 
-/* True: for reading only. */
+/* Returns true if the lock is held only for reading. */
 bool lock(unsigned which, random &draw)
 {
 	if (which < MUTEXES) {
@@ -121,7 +121,7 @@ void unlock(unsigned which)
 		in_cxx.unlock();
 }
 
-/* The call that waits while the lock is held. */
+/* Makes a call that waits while the lock is held. */
 void nap(random &draw)
 {
 	switch (draw(5)) {
@@ -139,7 +139,7 @@ void nap(random &draw)
 	}
 }
 
-/* The owner locks again: a recursive lock lets it in, an error-checking one says so. */
+/* The owner locks again: a recursive lock allows that, an error-checking lock returns an error. */
 void lock_again(unsigned which, random &draw)
 {
 	if (which == 1 || which > MUTEXES) {
@@ -341,7 +341,7 @@ int main(int argc, char **argv)
 	weft_rt_config_t config = {};
 	void *result = nullptr;
 
-	count += count % 2; /* as many consumers as producers */
+	count += count % 2; /* makes as many consumers as producers */
 	workers = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
 	config.workers = workers;
 	make_locks();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* POSIX's own names: through the header, or (PRELOADED) through libweft-posix.so. By tasks, and by a thread. */
+/* POSIX's own names, through the header, or (PRELOADED) through libweft-posix.so. Called by tasks, and by a thread. */
 #define _GNU_SOURCE
 #include "../sched/check.h"
 
@@ -22,7 +22,7 @@
 #define PATIENCE 50
 #endif
 
-static unsigned workers; /* 0: no runtime, a thread */
+static unsigned workers; /* 0: a thread, without a runtime */
 
 static void pair(int fds[2])
 {
@@ -62,7 +62,7 @@ static void close_both(int fds[2])
 	CHECK(close(fds[1]) == 0);
 }
 
-/* Two tasks of a scope; in a thread, two threads. */
+/* Runs two tasks of a scope, or two threads if the test runs in a thread. */
 static void both(weft_fn_t *one, void *first, weft_fn_t *other, void *second)
 {
 	pthread_t thread;
@@ -148,7 +148,7 @@ static unsigned char byte_at(size_t place)
 	return (unsigned char)(place * 2654435761u >> 13);
 }
 
-/* A blocking write is a whole one. */
+/* A blocking write writes all bytes. */
 static void *send_all(void *argument)
 {
 	struct stream *s = argument;
@@ -213,7 +213,7 @@ static void *send_in_parts(void *fd)
 	return NULL;
 }
 
-/* A peek waits for all at a TCP connection alone, as the kernel's does. */
+/* Only with a TCP connection a peek waits for all bytes, like the kernel's peek. */
 static void *receive_whole(void *fd)
 {
 	char text[100];
@@ -286,7 +286,7 @@ static void *datagrams(void *pass)
 	return pass;
 }
 
-/* A compiler keeps errno's address over the call. */
+/* A compiler keeps the address of errno over the call. */
 __attribute__((noinline)) static int error_of_recv(int fd)
 {
 	char text[4];
@@ -311,7 +311,7 @@ static void *time_limits(void *pass)
 	return pass;
 }
 
-/* A pair of which one side has three bytes, and peeks have passed them; the next peek waits for this time. */
+/* Makes a pair of which one side has three bytes, and peeks have passed them; the next peek waits for this time. */
 static void peeked_pair(int fds[2], suseconds_t microseconds)
 {
 	struct timeval limit = {0, microseconds};
@@ -374,7 +374,7 @@ static void *connect_once(void *unused)
 	return unused;
 }
 
-/* Several tasks accept at one listener: what one takes must not block another. */
+/* Several tasks accept at one listener: a connection that one task accepts must not block a different task. */
 static void *connections(void *pass)
 {
 	int listener = bound(SOCK_STREAM, &server), fd, i;
@@ -580,7 +580,7 @@ static void counts_signal(int number)
 	let_through++;
 }
 
-/* A signal that all threads block, and the mask does not: it ends the call, and is handled once. */
+/* All threads block the signal, but the call's mask does not: the signal ends the call, and is handled once. */
 static void *wait_for_signal(void *argument)
 {
 	struct pollfd p = {*(const int *)argument, POLLIN, 0};
@@ -616,7 +616,7 @@ static void *signals_let_through(void *pass)
 	return pass;
 }
 
-/* Signals, one after the other, whose handler does not ask for calls to be begun again. */
+/* Sends signals one after another. Their handler does not request that calls are restarted. */
 static volatile bool calm;
 
 static void *send_signals(void *worker)
@@ -699,7 +699,7 @@ struct rivalry {
 	unsigned beats, *taken; /* atomic; `taken` is shared with the child */
 };
 
-/* False: it was the last one. */
+/* Returns false if it was the last. */
 static bool take(struct rivalry *r)
 {
 	char c[2] = "";
@@ -748,7 +748,7 @@ static void give(struct rivalry *r, const char *what)
 		CHECK(close(fd) == 0);
 }
 
-/* In a thread. Whoever takes what is given, the other tasks of the worker go on. */
+/* Runs in a thread. Whichever process takes the given connections or bytes, the other tasks of the worker continue. */
 static void *give_all(void *rivalry)
 {
 	struct rivalry *r = rivalry;
@@ -785,7 +785,7 @@ static void compete(struct rivalry *r)
 		CHECK(usleep(1000) == 0);
 	CHECK(pthread_join(thread, NULL) == 0 && kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
 	__atomic_store_n(&r->over, true, __ATOMIC_RELAXED);
-	/* A read of a terminal can be cancelled also if the child has taken what it was told of. */
+	/* A read of a terminal can be cancelled even if the child has taken the byte that poll reported. */
 	if (r->terminal < 0)
 		give(r, "q\n");
 	else
@@ -794,7 +794,7 @@ static void compete(struct rivalry *r)
 	CHECK(munmap(r->taken, sizeof *r->taken) == 0 && close(r->fd) == 0);
 }
 
-/* Another process may take what poll has seen before a task does. */
+/* Another process may take the data that poll has reported, before a task reads them. */
 static void *rivals(void *pass)
 {
 	struct rivalry listener = {.terminal = -1}, terminal = {.terminal = -1};
@@ -816,7 +816,7 @@ static void *never(void *fd)
 	return NULL;
 }
 
-/* Tasks that wait for what does not come cost nothing. */
+/* Tasks that wait for an event that never happens use no CPU time. */
 static void *idle(void *pass)
 {
 	weft_rt_stats_t before, after;
@@ -848,14 +848,14 @@ static void *wait_to_the_end(void *argument)
 
 	__atomic_store_n(&e->waits, 1, __ATOMIC_RELEASE);
 	error = error_of_recv(e->fds[0]);
-	/* It may have begun after the number was another file's. */
+	/* The call may have begun after the number was reused for a different file. */
 	if (error != EBADF && (e->how != 2 || error))
 		dprintf(1, "errno is %d\n", error);
 	CHECK(error == EBADF || (e->how == 2 && !error));
 	return NULL;
 }
 
-/* The same of a poll of several. */
+/* Does the same with a poll of several descriptors. */
 static void *poll_to_the_end(void *argument)
 {
 	struct ending *e = argument;
@@ -863,7 +863,7 @@ static void *poll_to_the_end(void *argument)
 
 	__atomic_store_n(&e->waits, 1, __ATOMIC_RELEASE);
 	CHECK(poll(fds, 3, -1) == 1 && !fds[0].revents && !fds[1].revents);
-	/* It may have begun after the number was another file's. */
+	/* The poll may have begun after the number was reused for a different file. */
 	CHECK(fds[2].revents == POLLNVAL || (e->how == 2 && fds[2].revents == POLLIN));
 	return NULL;
 }
@@ -908,7 +908,7 @@ static void *closing(void *pass)
 		pair(e.fds);
 		both(i < 3 ? wait_to_the_end : poll_to_the_end, &e, end_it, &e);
 		if (how == 2) {
-			/* The number is another file's now, and that is not disturbed. */
+			/* The number now denotes a different file, which must not be disturbed. */
 			CHECK(write(others[1], "new", 3) == 3 && read(e.fds[0], text, 4) >= 3);
 			CHECK(close(e.fds[0]) == 0);
 		} else {
@@ -922,7 +922,7 @@ static void *closing(void *pass)
 
 static int told;
 
-/* As a library does: it gives back what it has, and returns an error of its own. */
+/* Behaves like a library: releases its memory, and returns an error of its own. */
 static void *cancelled_in_library(void *fd)
 {
 	char *held = malloc(10), text[4];
@@ -983,7 +983,7 @@ static _Noreturn void be_child(int fd)
 }
 
 #ifdef PRELOADED
-/* A child's, and after exec. */
+/* The timer slack of a child, and of a program after exec. */
 static void slack_is_usual(void)
 {
 	char *const argv[] = {"cat", "/proc/self/timerslack_ns", NULL}, text[32] = "";
@@ -1063,14 +1063,14 @@ static void *files(void *pass)
 	return pass;
 }
 
-/* ---- what is left alone ------------------------------------------------------------------------------------------ */
+/* ---- calls that Weft does not change ----------------------------------------------------------------------------- */
 
 static void *read_in_thread(void *fd)
 {
 	char text[4];
 
 	CHECK(read(*(int *)fd, text, 4) == 2);
-	(void)read(*(int *)fd, text, 4); /* is cancelled there */
+	(void)read(*(int *)fd, text, 4); /* the thread is cancelled in this call */
 	CHECK(!"reached");
 	return NULL;
 }
@@ -1102,7 +1102,7 @@ static void on_signal(int number)
 	(void)!read(handled[0], text, 2);
 }
 
-/* A handler that comes while a task runs must not suspend it. */
+/* A signal handler that interrupts a task must not suspend it. */
 static void *handlers(void *pass)
 {
 	struct sigaction action = {.sa_handler = on_signal}, before;
@@ -1125,7 +1125,7 @@ static void *give_up(void *unused)
 	return NULL;
 }
 
-/* Pointers to the functions are to the same ones. */
+/* Pointers to the functions point to the same functions. */
 static void *pointers(void *pass)
 {
 	ssize_t (*by_pointer)(int, const void *, size_t) = write;

@@ -51,7 +51,7 @@ foreach(back_end IN LISTS posix_back_ends)
 endforeach()
 weft_program(forgets gcc SOURCES posix.c CANARY closing_ends_no_waits FLAGS -DPATIENCE=3)
 weft_test(canary.forgets COMMAND @forgets.gcc 2 closing FAILS SAYS "waits for ever" ENV WEFT_IO=epoll)
-# A socket can always be written to: who waits for something to read must not be woken by that again and again.
+# A socket can always be written to. A task that waits to read must not be woken by that again and again.
 weft_program(spins gcc SOURCES posix.c CANARY polls_wake_for_anything)
 weft_test(spins COMMAND @posix.gcc 1 idle ENV WEFT_IO=epoll)
 weft_test(canary.spins COMMAND @spins.gcc 1 idle FAILS SAYS "switches" ENV WEFT_IO=epoll)
