@@ -44,7 +44,7 @@ file(
 	CONFIGURE_DEPENDS ${weft_root}/src/*/*.c ${weft_root}/src/arch/*.S)
 # Activities have tests of their own, which name these sources.
 list(FILTER weft_library_sources EXCLUDE REGEX "/src/(activity|http)/")
-# All that programs without tasks have of it: half of the work of compilers.
+# The sources that programs without tasks need: half of the work of compilers.
 set(weft_core_sources ${weft_library_sources})
 list(FILTER weft_core_sources EXCLUDE REGEX "/src/(sched|sync|io)/")
 
@@ -88,7 +88,7 @@ print(int(100 * ${WEFT_PATIENCE} * min(4, max(1, (time.monotonic() - t) / 0.16))
 	OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 
 set(weft_policies fixed overcommit commit)
-# For what is ours: as the library itself is compiled (cmake/flags.cmake).
+# Our own sources are compiled with the warnings of the library itself (cmake/flags.cmake).
 set(weft_strict ${weft_warnings})
 list(TRANSFORM weft_strict REPLACE ".*:(-W[^>]*)>" "\\1")
 
@@ -274,7 +274,7 @@ function(weft_assembled out place compile assemble needed file)
 	endif()
 endfunction()
 
-# canaries(OUT FILE): which bugs can be built into this file.
+# canaries(OUT FILE): the bugs that can be built into this file.
 function(weft_canaries out file)
 	get_property(known GLOBAL PROPERTY "weft_canaries_${file}" SET)
 	if(NOT known)
@@ -287,7 +287,7 @@ function(weft_canaries out file)
 	set(${out} "${names}" PARENT_SCOPE)
 endfunction()
 
-# has_canary(OUT CANARY FILE…): which of these files, and of those of Weft, have it. One that none has would prove nothing.
+# has_canary(OUT CANARY FILE…): which of these files, and of those of Weft, have it. A canary that no file has would prove nothing.
 file(GLOB weft_files ${weft_root}/src/*/*.[chS] ${weft_root}/include/*/*.h* ${weft_root}/include/*/*/*.h)
 function(weft_has_canary out canary)
 	get_property(known GLOBAL PROPERTY "weft_has_${canary}_${ARGN}")
@@ -575,7 +575,7 @@ function(weft_test name)
 	foreach(each IN LISTS how)
 		string(REGEX MATCH "^([^/]*)/(.*)$" all "${each}")
 		set(test ${weft_part}.${name})
-		# What the library reads is set here or not at all.
+		# Environment variables of the library are set here or not at all.
 		set(environment WEFT_BUDGET=unset: WEFT_FAIL_EVERY=unset: WEFT_STACK=unset: WEFT_GUARD=unset: CMOCKA_MESSAGE_OUTPUT=set:TAP)
 		if(CMAKE_MATCH_1)
 			string(APPEND test .${CMAKE_MATCH_1})

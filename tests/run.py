@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Runs the tests: those whose name contains one of the PATTERNs; without a PATTERN those that are
-quick, with --full all. `ctest --preset quick` and `ctest --preset full` run the same tests, after
+"""Runs the tests whose name contains a PATTERN; without a PATTERN the quick tests, with --full all
+tests. `ctest --preset quick` and `ctest --preset full` run the same tests, after
 `cmake --preset tests`.
 
 Each test is shown when it ends, with how many are left and for how long, from what the tests took
@@ -33,7 +33,7 @@ BETWEEN = re.compile(r" *Start +\d+: |\d+% tests passed, ")
 TAIL = 25  # lines of a failed test's output that are shown: its end,
 BEFORE, PLACES = 12, 6  # and so many before each of its first failures
 SHORT = {"Passed": "ok", "Skipped": "SKIPPED", "Timeout": "TIMEOUT"}  # verdicts of ctest; others are failures
-GUESS = 1.0  # seconds that a test takes of which nothing is known
+GUESS = 1.0  # seconds assumed for a test without an earlier run
 
 
 class Test:
@@ -42,7 +42,7 @@ class Test:
         self.passed, self.failed, self.skipped = 0, 0, 0
 
     def count(self, lines):
-        """What it printed, as results."""
+        """Counts the results in its output."""
         self.passed = sum(re.match(r"ok\b(?!.*# SKIP)", line) is not None for line in lines)
         self.skipped = sum(re.match(r"skip\b|ok\b.*# SKIP", line) is not None for line in lines)
         if self.verdict == "Skipped":
@@ -53,7 +53,7 @@ class Test:
             self.failed = max(1, sum(line.startswith("not ok") for line in lines))
 
     def shown(self):
-        """Of its output: the end, and what is right before failures."""
+        """The shown lines of its output: the end, and the lines before failures."""
         failures = [i for i, line in enumerate(self.lines) if line.startswith("not ok")]
         near = {j for i in failures[:PLACES] for j in range(max(0, i - BEFORE), i + 1)}
         last = None
@@ -77,7 +77,7 @@ class Memory:
             self.seconds, self.failed_before = {}, []
 
     def keep(self, test):
-        """At each end, so that a run that is interrupted is remembered."""
+        """Called at the end of each test, so that an interrupted run is recorded."""
         self.seconds[test.name] = test.seconds
         self.failed = [name for name in self.failed if name != test.name]
         if test.verdict not in ("Passed", "Skipped"):
