@@ -145,8 +145,7 @@ WEFT_HANDLER(by_throwing, weft_general(next, next_throws), weft_abort(stop, stop
 WEFT_HANDLER(by_abort, weft_abort(stop, stopped), weft_on_failure(must_have_memory));
 WEFT_HANDLER(of_something_else, weft_tail(unrelated, never), weft_on_failure(must_have_memory));
 
-/* ---- contenders: each returns the number of its operations
- * --------------------------------------------------------- */
+/* ---- contenders: each returns the number of its operations ------------------------------------------------------- */
 
 static int (*volatile pointer)(void *state, int after) = next_in_place;
 

@@ -31,8 +31,7 @@
  *     switches directly to the next stream, by weft_switch.
  *  3. The streams form a ring that never changes: a stream without jobs passes its turn on. Each coroutine's user data
  *     points to the next coroutine, and a job keeps the coroutine that it runs in, which every switch leaves in a
- *     register. So the target of the next switch depends on one load, and not on the contents of the stack that was just
- *     switched to.
+ *     register. So the target of the next switch depends on one load, and not on the contents of the target's stack.
  * A binary search in 1 GB takes half as long with thirty streams, and twice as long with a single stream, which has no
  * stream to take turns with: `./weft lab --full --only B4`.
  *

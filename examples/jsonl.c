@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * jsonl.c: a streaming parser that is plain recursive descent. It reads JSON values, one on each line, from stdin and prints
- * each scalar with its path. The parser is a coroutine that requests bytes when it has none, so the input can be split
- * anywhere; main reads 1, 2, 3, … bytes at a time to prove it. A malformed line is reported, and the parser starts over
- * on the next.
+ * jsonl.c: a streaming parser that is plain recursive descent. It reads JSON values, one on each line, from stdin and
+ * prints each scalar with its path. The parser is a coroutine that requests bytes when it has none, so the input can be
+ * split anywhere; main reads 1, 2, 3, … bytes at a time to prove it. A malformed line is reported, and the parser
+ * starts over on the next.
  */
 #include <ctype.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * scheduler.c: cooperative threads in a page of code. A task forks other tasks and yields by effects; the scheduler is the
- * handler: a queue and a loop. The tasks do not know how they are scheduled, and the scheduler does not know their
+ * scheduler.c: cooperative threads in a page of code. A task forks other tasks and yields by effects; the scheduler is
+ * the handler: a queue and a loop. The tasks do not know how they are scheduled, and the scheduler does not know their
  * work.
  */
 #include <stdio.h>

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Checks that compare two runs, or examine assembly or preprocessed text: judge.py WHAT WORD…
 
-same REMEMBERING NOT WORD…     two programs of random.c do the same, and only the first caches search results
-looks COMPILER…                a clause inlined at its guess cannot have forwarded its perform: no check for it
-text BYTES COMPILER…           a declaration is a short text, because each file that includes it must parse it
+    same REMEMBERING NOT WORD…     two programs of random.c do the same, and only the first caches search results
+    looks COMPILER…                a clause inlined at its guess cannot have forwarded its perform: no check for it
+    text BYTES COMPILER…           a declaration is a short text, because each file that includes it must parse it
 """
 import os
 import pathlib

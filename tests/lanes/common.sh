@@ -52,7 +52,7 @@ needs()
 	done
 }
 
-# check WHAT COMMAND…: ok if the command succeeds. Its output is a detail.
+# check NAME COMMAND…: ok if the command succeeds. Its output is a detail.
 check()
 {
 	local what=$1 status

@@ -114,7 +114,7 @@ static void wide_frames(void)
 
 /* ---- calls of all kinds, at every distance from the end ---------------------------------------------------------- */
 
-/* With the calling convention of its source. */
+/* The compiler must not change its arguments. */
 #if defined(__clang__)
 #define CALLED __attribute__((noinline))
 #else

@@ -444,8 +444,7 @@ static void fails(void)
 	}
 }
 
-/* ---- origins of the memory
- * ---------------------------------------------------------------------------------------- */
+/* ---- origins of the memory --------------------------------------------------------------------------------------- */
 
 static void mapped(int flags, int fd, size_t bytes, size_t guard)
 {

@@ -28,8 +28,7 @@ enum { PLACES = 20, ROOM = 96 * 1024, RED = 512, DEEPEST = 120, FRAME = 600 };
 enum { MODEL_MOST = DEEPEST, MODEL_CALLS = 2 };
 #include "frames.h"
 
-/* ---- the coroutines
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the coroutines ---------------------------------------------------------------------------------------------- */
 
 struct frame {
 	uint64_t local;

@@ -215,7 +215,7 @@ def tcc(build):
 
 def sqlite(build):
     """Its quick tests, in Tcl, whose interpreter calls back instrumented code: a sixth of the files. They do not work as root,
-    nor beside the files of an earlier run, also with the plain program."""
+    nor, with the plain program, beside the files of an earlier run."""
     tcl = build.needs / "usr"
     libraries = next(tcl.glob("lib/*/libtcl8.6.so")).parent
     build.environment.update(TCL_LIBRARY=str(tcl / "share/tcltk/tcl8.6"), LD_LIBRARY_PATH=str(libraries))

@@ -107,7 +107,7 @@ def fetch():
             print(f"ok - {what}")
         except (subprocess.SubprocessError, OSError) as error:
             print(f"skip - {what}: cannot be fetched here: {error}")
-    # Builds the library and the tools once; a compiler that recurses needs room for temporary files.
+    # This makes the library and the tools, once; and what recurses needs room for temporary files.
     (WORK / "nothing.c").write_text("int main(void) { return 0; }\n")
     weft_cc("segmented", "gcc", "nothing.c", "-o", "nothing")
 

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Third-party programs from packages of the distribution: gcc's torture suite, and programs that csmith generates.
 
-suites.py fetch DIRECTORY               downloads both, installs neither
-suites.py gcc DIRECTORY COMPILER        runs a part of the torture suite by torture.py, with WEFT_TORTURE=1 all of it
-suites.py csmith DIRECTORY COMPILER     runs 34 programs of csmith, with WEFT_TORTURE=1 100
-suites.py paths DIRECTORY COMPILER [WEFT_AS]
-                                        runs 100 programs of paths.py, from WEFT_SEED on (1), by a given weft-as
-suites.py arguments DIRECTORY ARCHIVE   runs programs that pass many arguments, with ARCHIVE for Weft's library
+    suites.py fetch DIRECTORY               downloads both, installs neither
+    suites.py gcc DIRECTORY COMPILER        runs a part of the torture suite by torture.py, with WEFT_TORTURE=1 all of it
+    suites.py csmith DIRECTORY COMPILER     runs 34 programs of csmith, with WEFT_TORTURE=1 100
+    suites.py paths DIRECTORY COMPILER [WEFT_AS]
+                                            runs 100 programs of paths.py, from WEFT_SEED on (1), by a given weft-as
+    suites.py arguments DIRECTORY ARCHIVE   runs programs that pass many arguments, with ARCHIVE for Weft's library
 """
 import os
 import pathlib
