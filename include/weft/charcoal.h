@@ -39,6 +39,10 @@ WEFT_EXTERN_C_END
 #define activity_sem_post(s) weft_activity_sem_post(s)
 
 WEFT_EXTERN_C_BEGIN
+/**
+ * Runs `first` as the first activity of a group, as the main of a program whose activity_main is `first` does.
+ * @return  the result of `first`, or 1, after a line on standard error, if the group could not run to its end
+ */
 WEFT_API int weft_activity_main(int (*first)(void), int argc, char **argv);
 /* `activate` without parentheses is not the macro, but this declaration. */
 extern int activate __attribute__((unavailable("write activate(&handle, variables...) { ... }")));

@@ -704,8 +704,10 @@ WEFT__INLINE void *weft__yield_near(weft_coro_t *k, weft_coro_t *self, const voi
 	return weft_arch_yield(&k->link, effect, payload);
 }
 
-/* The inline functions below, as ordinary functions with the same contracts. For languages that cannot inline C, and
- * for code that is not optimized (WEFT__CALLS_TWINS). */
+/**
+ * The inline functions below, as ordinary functions with the same contracts: weft_resume, weft_yield, weft_suspend,
+ * weft_exit, weft_switch and weft_state. For languages that cannot inline C, and for code that is not optimized.
+ */
 WEFT_API weft_request_t weft_ffi_resume(weft_coro_t *k, void *value, weft_handles_t handles);
 WEFT_API void *weft_ffi_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload);
 WEFT_API void *weft_ffi_suspend(void *payload);
