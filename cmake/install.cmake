@@ -142,6 +142,24 @@ endif()
 weft_relative_path(${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_doc_to_include)
 weft_install_link(${weft_doc_to_include} ${CMAKE_INSTALL_DOCDIR}/include weft-documentation)
 
+# Man pages, made from the headers and from the command's help. They need Python.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(Python3_FOUND)
+	file(GLOB weft_documented CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/weft/*.h)
+	set(weft_man ${PROJECT_BINARY_DIR}/man)
+	add_custom_command(
+		OUTPUT ${weft_man}/man1/weft.1
+		COMMAND ${CMAKE_COMMAND} -E rm -rf ${weft_man}
+		COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/reference man ${weft_man}
+		DEPENDS ${weft_documented} tools/reference tools/driver/help.bash
+		COMMENT "Making man pages"
+		VERBATIM)
+	add_custom_target(weft_man ALL DEPENDS ${weft_man}/man1/weft.1)
+	install(DIRECTORY ${weft_man}/ DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL)
+else()
+	message(STATUS "No man pages will be installed: they are made by Python 3, which is missing.")
+endif()
+
 # The dynamic linker finds a library outside the packages' directories only after ldconfig, or not at all. Packages
 # (DESTDIR) handle this.
 install(CODE "if(\"\$ENV{DESTDIR}\" STREQUAL \"\")

@@ -6,7 +6,7 @@
  *   WEFT_POLICIES(segmented, copy);   these as well
  *
  * With the static library every program has all policies, because WEFT_STACK may choose any. A program that names the
- * policies that it uses, in one of its files and at file scope, is linked without the others; docs/guide.md lists the
+ * policies that it uses, in one of its files and at file scope, is linked without the others; docs/costs.md lists the
  * size of each part. An attribute that asks for a policy that is not linked is refused with ENOTSUP; a WEFT_STACK that
  * asks for one is ignored, with a message.
  *

@@ -148,6 +148,35 @@ run, else with 1.
 END
 }
 
+help_policies()
+{
+	cat <<'END'
+P[:SIZE] is a stack policy and a size: how coroutines store their frames.
+
+For any code:
+  fixed        memory is allocated with the stack, 64 KiB
+  overcommit   the default: 256 KiB of address space, whose pages the kernel adds at the first touch
+  commit       pages are opened one batch at a time, under one budget for the process (WEFT_BUDGET);
+               a coroutine that exceeds it fails, and the process continues
+  copy         frames are copied out of a shared region when a coroutine is suspended; it can then
+               be cloned and resumed more than once
+
+For code that was compiled for it (weft cc --policy or --instrument):
+  segmented    chunks of memory, linked where a compare at the beginning of a function finds no room
+  lookahead    the same with fewer compares: an analysis of the call graph chooses where to check
+  heap         a block of memory for each call
+  mmu          a store in place of the compare: a page fault links the next chunk
+
+SIZE is the bytes that are reserved for each stack ("commit:1M"), or those of the first chunk
+("segmented:8K"): a number, with K, M or G if you like, up to 1G.
+
+The first of these that names a policy decides:
+  1. the attributes of the coroutine (weft_attr_t of weft/coro.h)
+  2. WEFT_STACK=P[:SIZE] in the environment, when the program runs
+  3. --policy P[:SIZE], when the program was linked
+END
+}
+
 # The programs behind these commands know their options; without Python, the texts below must do.
 help_test()
 {

@@ -214,8 +214,8 @@ want_packages()
 
 # Packages that are unpacked below build/packages, not installed: servers, which an installation would enable and start,
 # a browser, which brings a desktop's libraries, LLVM's headers, whose packages have 600 MB of unused libraries, and
-# LLVM's optimizer, which comes with 90 MB of programs. Go, which builds h2spec and is deleted then. describe_unpacked
-# NAME sets `probe`, `packages`, `closure` (also unpack what they depend on, except packages that match `leave`), and
+# LLVM's optimizer, which comes with 90 MB of programs. Go, which builds h2spec and is deleted then.
+# describe_unpacked NAME sets `probe`, `packages`, `closure` (also unpack what they depend on, except packages that match `leave`), and
 # `keep`, the paths that stay.
 describe_unpacked()
 {
