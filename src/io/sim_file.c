@@ -605,9 +605,12 @@ static int rename_file(struct weft__world *world, struct weft__inode *inode, con
 	if (is_directory(inode) && has_entries(world, inode))
 		return -EBUSY; /* the names in it would change as well */
 	error = note_renaming(world, inode, replaced, name);
-	if (!error)
-		tell_renaming(world, inode, replaced);
-	return error;
+	if (error)
+		return error;
+	if (replaced)
+		count_bytes(world, inode->host);
+	tell_renaming(world, inode, replaced);
+	return 0;
 }
 
 static int remove_name(struct weft__world *world, struct weft__inode *inode, bool directory)

@@ -436,13 +436,15 @@ int weft__unblock(int number)
 
 	weft__task_lock(&changing);
 	flags = fcntl(number, F_GETFL);
-	(void)fcntl(number, F_SETFL, flags | O_NONBLOCK);
+	if (flags >= 0)
+		(void)fcntl(number, F_SETFL, flags | O_NONBLOCK);
 	return flags;
 }
 
 void weft__block_again(int number, int flags)
 {
-	(void)fcntl(number, F_SETFL, flags);
+	if (flags >= 0)
+		(void)fcntl(number, F_SETFL, flags);
 	weft__task_unlock(&changing);
 }
 
@@ -738,6 +740,14 @@ static int lock_marked(const struct group *g)
 	return state;
 }
 
+/* A number that the program closed by close(2) is no placeholder: another thread may get it at any time. */
+static bool is_placeholder(int number)
+{
+	int flags = fcntl(number, F_GETFL);
+
+	return flags >= 0 && flags & O_PATH;
+}
+
 static void give_back(int number)
 {
 	struct group g;
@@ -748,7 +758,7 @@ static void give_back(int number)
 	if (state > HELD)
 		hear_threads(known(&weft__outside, number));
 	/* Meanwhile dup2 may have made the number refer to another file, which must stay open. */
-	if (state == LEFT || (state == LEFT_PLACEHOLDER && fcntl(number, F_GETFL) & O_PATH))
+	if (state == LEFT || (state == LEFT_PLACEHOLDER && is_placeholder(number)))
 		(void)close_now(number);
 	if (state != GONE)
 		unlock_all(&g, NULL, state != HELD);
