@@ -3,8 +3,8 @@
  * Fault injection: in builds with WEFT_INJECT_FAULTS, every n-th request for memory (n from the environment variable
  * WEFT_FAIL_EVERY, 0: none) fails. In other builds it is the constant false.
  */
-#ifndef WEFT_SRC_FAULTS_H
-#define WEFT_SRC_FAULTS_H
+#ifndef WEFT_SRC_ALLOC_FAULTS_H
+#define WEFT_SRC_ALLOC_FAULTS_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * One line of text for standard error, built without allocating, locking or much stack: usable in a signal handler on
  * the smallest alternate stack. A line that is too long is cut.
  */
-#ifndef WEFT_SRC_LINE_H
-#define WEFT_SRC_LINE_H
+#ifndef WEFT_SRC_MESSAGE_H
+#define WEFT_SRC_MESSAGE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * A coroutine whose stack cannot grow fails in the middle of a function, and its locks stay locked. So the stack that
  * the work will need is touched before.
  */
-#ifndef WEFT_SRC_ONCE_H
-#define WEFT_SRC_ONCE_H
+#ifndef WEFT_SRC_SIGNAL_SAFE_LOCK_H
+#define WEFT_SRC_SIGNAL_SAFE_LOCK_H
 
 #include <pthread.h>
 #include <stdatomic.h>
