@@ -298,7 +298,7 @@ def wrong_output():
     """Expects the output of a different script."""
     global expected
     expected = lambda program, script: WORK / "expected/cxx.streams"
-    execute("cxx", build("cxx", "segmented", "gcc", "-O2"), "coro", "segmented:16K")
+    execute("lua", build("lua", "segmented", "gcc", "-O2"), "coro", "segmented:16K")
 
 
 def different_runs():
