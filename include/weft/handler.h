@@ -98,7 +98,7 @@ typedef struct weft_handler {
 } weft_handler_t;
 
 /**
- * WEFT_HANDLER(name, clause, …): define `static const weft_handler_t name`, with up to sixteen clauses, at file scope.
+ * WEFT_HANDLER(name, clause, …): define `static const weft_handler_t name`, with these clauses, at file scope.
  * `params…` are the operation's parameters; `state` is the pointer that was passed to weft_run.
  *   weft_tail(op, fn)        R fn(void *state, params…)
  *   weft_abort(op, fn)       void *fn(void *state, params…)
@@ -124,7 +124,7 @@ typedef struct weft_handler {
  * the list. If an effect has none, that is a compile error: "enumeration value weft__FAMILY__clause_for__EFFECT not
  * handled". If it has two: "duplicate case value". If it is not of the family: "weft__FAMILY__clause_for__EFFECT
  * undeclared". A clause inside weft_also(clause) is not counted: for an effect of another family, or beside a tail
- * clause of the same effect. At file scope. (With -w compilers do not check.)
+ * clause of the same effect. At most 32 clauses. At file scope. (With -w compilers do not check.)
  */
 #define WEFT_HANDLER_OF(handler_, family, ...)                                                                         \
 	WEFT__DEMAND_ALL                                                                                               \

@@ -730,6 +730,45 @@ CASE(label_unhandled,
 	weft_perform_on(get, &label);
 }
 
+/* ---- a table longer than a family -------------------------------------------------------------------------------- */
+
+WEFT_FAMILY(digits, (int, d0), (int, d1), (int, d2), (int, d3), (int, d4), (int, d5), (int, d6), (int, d7), (int, d8),
+	    (int, d9), (int, d10), (int, d11), (int, d12), (int, d13), (int, d14), (int, d15));
+
+static int count_up(void *state)
+{
+	return ++*(int *)state;
+}
+
+static inline void *count_down(void *state, weft_resumption_t *k)
+{
+	return weft_continue(flip, k, --*(int *)state);
+}
+
+WEFT_HANDLER(long_table, weft_tail(d0, count_up), weft_tail(d1, count_up), weft_tail(d2, count_up),
+	     weft_tail(d3, count_up), weft_tail(d4, count_up), weft_tail(d5, count_up), weft_tail(d6, count_up),
+	     weft_tail(d7, count_up), weft_tail(d8, count_up), weft_tail(d9, count_up), weft_tail(d10, count_up),
+	     weft_tail(d11, count_up), weft_tail(d12, count_up), weft_tail(d13, count_up), weft_tail(d14, count_up),
+	     weft_tail(d15, count_up), weft_tail(get, on_get), weft_tail(put, on_put), weft_general(flip, count_down));
+
+static void *uses_the_long_table(void *arg)
+{
+	assert_int_equal(d0() + d15(), 3);
+	put(get() + 10);
+	assert_int_equal(flip(), 11);
+	assert_int_equal(d7(), 12);
+	return arg;
+}
+
+static void long_tables(void **unused)
+{
+	int n = 0;
+
+	(void)unused;
+	assert_ptr_equal(weft_run(&long_table, &n, uses_the_long_table, &n), &n);
+	assert_int_equal(n, 12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -738,6 +777,7 @@ int main(void)
 	    T(general_clauses),
 	    T(abort_clauses),
 	    T(many_clauses),
+	    T(long_tables),
 	    T(kept_ones),
 	    T(kept_place_is_reused),
 	    T(decided_within),
