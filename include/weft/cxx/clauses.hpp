@@ -23,8 +23,8 @@ template <typename T> struct is_reply_then : std::false_type {
 template <typename Fn, typename... Reply> struct is_reply_then<reply_then<Fn, Reply...>> : std::true_type {
 };
 
-// What a function returns for these arguments; not_callable, if it does not take them. std::invoke_result would show
-// its own text in messages about mistakes inside of a generic lambda.
+// The result type of a function for these arguments; not_callable, if it does not take them. std::invoke_result would
+// show its own text in messages about mistakes inside a generic lambda.
 struct not_callable {
 };
 template <typename Fn, typename... Args> auto called(int) -> decltype(std::declval<Fn &>()(std::declval<Args>()...));
@@ -33,12 +33,12 @@ template <typename Fn, typename... Args> using returned_by = decltype(called<Fn,
 template <typename Fn, typename... Args>
 constexpr bool takes = !std::is_same<returned_by<Fn, Args...>, not_callable>::value;
 
-// Can an answer be made of what a function returns?
+// True if an answer can be made of a function's result.
 template <typename Answer, typename Returned>
 constexpr bool answers = !std::is_same<Returned, not_callable>::value &&
 			 (std::is_void<Answer>::value || std::is_constructible<Answer, Returned>::value);
 
-// Is it what a tail clause of an operation with the result R returns?
+// True if a tail clause of an operation with the result R may return this type.
 template <typename R, typename Returned>
 constexpr bool gives_reply =
     !std::is_same<Returned, not_callable>::value && (std::is_void<R>::value || std::is_convertible<Returned, R>::value);
@@ -46,14 +46,14 @@ template <typename R, typename Fn> constexpr bool gives_reply<R, reply_then<Fn>>
 template <typename R, typename Fn, typename Reply>
 constexpr bool gives_reply<R, reply_then<Fn, Reply>> = std::is_void<R>::value || std::is_convertible<Reply, R>::value;
 
-// Is it what a general clause returns?
+// True if a general clause may return this type.
 template <typename Answer, typename Returned> constexpr bool decides = answers<Answer, Returned>;
 template <typename Answer> constexpr bool decides<Answer, tail_resumed> = true;
 template <typename Answer> constexpr bool decides<Answer, decision<Answer>> = true;
 
-// Does a clause take what it will be given, and return what is expected? Tail clauses are checked when they are made.
+// True if a clause takes its arguments and returns an expected type. Tail clauses are checked when they are made.
 struct always_fits {
-	static constexpr auto index = nullptr; // of no effect
+	static constexpr auto index = nullptr; // for no effect
 	template <typename Answer, typename BodyResult> static constexpr bool fits = true;
 };
 // In the place of an answer, and of a clause, where a mistake was reported.
@@ -70,7 +70,7 @@ struct no_clause : always_fits {
 	}
 };
 
-// What weft::then left: the record is the function.
+// Calls a function that weft::then registered: the record is the function.
 template <typename Run, typename Fn> void *answer_through(void *state, void *answer, void *record)
 {
 	using answer_type = typename Run::answer_type;
@@ -115,7 +115,7 @@ template <weft_effect_t *Effect, typename Frame, typename... Args> struct replyi
 	}
 };
 
-// What weft_on knows of an operation.
+// The description of an operation that weft_on makes.
 template <typename Frame, typename Tail, auto Index, weft_effect_t *Effect, auto Reply, auto Call, auto Leave>
 struct description {
 	using frame = Frame;
@@ -169,7 +169,8 @@ template <typename Operation, typename R, typename... Args> struct functions<Ope
 		static_cast<Run *>(state)->left = true;
 		return Operation::leave(state, std::forward<Args>(args)...);
 	}
-	// The arguments of what has left the body may be ours to delete; those of a suspended one are not.
+	// This function may own, and then deletes, the arguments of an operation that left the body. It does not own the
+	// arguments of a suspended operation.
 	template <typename Run>
 	static void *call_abort(void *state, weft_resumption_t *k, void *frame, void (*clause)(void))
 	{
@@ -331,7 +332,7 @@ template <typename Fn> struct failure_clause {
 	}
 };
 
-// Of a run without a return clause: the body's result is the answer.
+// For a run without a return clause: the body's result is the answer.
 struct returns_result {
 	template <typename Run> static void *returned(void *state, void *)
 	{
@@ -355,7 +356,7 @@ struct returns_result {
 	}
 };
 
-// What the run answers, if the caller does not say: what the return clause makes of the body's result.
+// The answer's type, if the caller does not give it: the result of the return clause for the body's result.
 template <typename BodyResult, typename... Clauses> struct answer_of {
 	using type = BodyResult;
 };
@@ -425,7 +426,7 @@ template <typename Answer, typename Body, typename... Clauses> struct run : run_
 	}
 
       private:
-	// A body that clones share by bits is one that lies on their stack, if it can.
+	// Clones copy a body bit by bit if the body is on their stack, where it is if it can be.
 	static void *enter(void *self)
 	{
 		run *r = static_cast<run *>(self);
@@ -456,7 +457,7 @@ template <typename Answer, typename Body, typename... Clauses> struct run : run_
 			return returns_result::template returned<run>;
 	}
 
-	// The same clauses where the compiler sees that they are constant: see weft__drive.
+	// The same clauses in a form that the compiler recognizes as constant: see weft__drive.
 	template <std::size_t... I> static weft_request_t drive(weft_coro_t **k, std::uintptr_t handled)
 	{
 		const weft_clause_t table[] = {
@@ -482,7 +483,7 @@ template <typename Answer, typename Body, typename... Clauses> struct run : run_
 	}
 };
 
-// What weft_all_of stands for.
+// The type of weft_all_of.
 template <typename Family, Family Count> struct all_of {
 };
 
@@ -534,11 +535,11 @@ template <typename T, typename = void> struct is_clause : std::false_type {
 template <typename T> struct is_clause<T, std::void_t<decltype(T::kind)>> : std::true_type {
 };
 
-// Do the arguments of weft::handle fit together? Only what comes first and is wrong says so.
+// Checks that the arguments of weft::handle fit together. Only the first mistake is reported.
 template <bool HasClauses, typename Asked, typename Body, typename... Clauses> struct run_check {
 	using answer = answer_for<Asked, returned_by<Body>, Clauses...>;
 
-	// Those of one kind.
+	// The clauses of one kind.
 	template <int Kind>
 	static constexpr bool fit =
 	    (true && ... && (Clauses::kind != Kind || Clauses::template fits<answer, returned_by<Body>>));
@@ -649,15 +650,15 @@ template <typename R, typename... Args, typename Description> struct operation<R
 };
 
 /**
- * weft_on(op), of a declared operation, has four functions that make clauses. `params…` are the operation's, R is its
- * result, Answer what weft::handle returns. (weft/handler.h says what the kinds are for.)
+ * weft_on(op), for a declared operation, has four functions that make clauses. `params…` are the operation's parameters,
+ * R is its result, Answer the result of weft::handle. (weft/handler.h explains the kinds.)
  *   weft_on(op).tail(fn)     R fn(params…), called in place of the operation; may throw into the body; may also return
- *                            weft::then(value, function), which see
+ *                            weft::then(value, function)
  *   weft_on(op).abort(fn)    Answer fn(params…), called when the body is gone; the operation's parameters are values
  *   weft_on(op).general(fn)  fn(weft::resumption<R, Answer> k, params…); returns an Answer, or k.tail_resume(value), or
  *                            either as a weft::decision<Answer>
  *   weft_on(op).multi(fn)    Answer fn(weft::multi_resumption<R, Answer> k, params…)
- * weft_on_exception(op).abort(fn) is for those declared by WEFT_EXCEPTION.
+ * weft_on_exception(op).abort(fn) is for effects declared by WEFT_EXCEPTION.
  */
 #define weft_on(op)                                                                                                    \
 	(::weft::operation<                                                                                            \
@@ -672,7 +673,7 @@ template <typename R, typename... Args, typename Description> struct operation<R
 	    ::weft::detail::description<weft__##op##__frame, weft__##op##__tail, weft__##op##__index,                  \
 					&weft_effect_##op, nullptr, weft__##op##__call, weft__##op##__leave>>())
 
-/** The clause that makes the answer of what the body returns (of nothing, if that is void). */
+/** The clause that makes the answer from the body's result (from nothing, if that is void). */
 template <typename Fn> auto on_return(Fn &&fn)
 {
 	return detail::return_clause<std::decay_t<Fn>>{std::forward<Fn>(fn)};
@@ -687,9 +688,9 @@ template <typename Fn> auto on_failure(Fn &&fn)
 
 /**
  * Run a body under clauses, to its end. The body is called without arguments.
- * @return what it returns, through the return clause; or what an abort or general clause answers. Its type is that of
- *   the body's result or of the return clause's, unless given: weft::handle<Answer>(…).
- * Throws what leaves the body or a clause. May be called on any stack, and suspend the caller.
+ * @return the body's result, through the return clause; or the answer of an abort or general clause. The type is that of
+ *   the body's result or of the return clause's result, unless given: weft::handle<Answer>(…).
+ * Throws the exception that leaves the body or a clause. May be called on any stack, and suspend the caller.
  *
  *	int64_t s = 100;
  *	int n = weft::handle([] { return countdown(); },
@@ -715,8 +716,8 @@ auto handle(Body &&body, Clauses &&...clauses)
 		return detail::anything();
 }
 
-/** weft::handle(body, weft_all_of(family), clauses...): the same, and each effect of the family must have a clause; at
- * most a tail clause and one of another kind. Else there is an error that names the effect. */
+/** weft::handle(body, weft_all_of(family), clauses...): like weft::handle, and each effect of the family must have a
+ * clause; at most a tail clause and a clause of a different kind. Otherwise a compile error names the effect. */
 template <typename Answer = detail::default_answer, typename Body, typename Family, Family Count, typename... Clauses>
 auto handle(Body &&body, detail::all_of<Family, Count>, Clauses &&...clauses)
 {
@@ -734,7 +735,7 @@ auto handle(Body &&body, detail::all_of<Family, Count>, Clauses &&...clauses)
 }
 #define weft_all_of(family) (::weft::detail::all_of<weft__##family##__effects, weft__##family##__count>())
 
-/** As weft::handle in a coroutine with attributes. */
+/** Like weft::handle, in a coroutine with these attributes. */
 template <typename Answer = detail::default_answer, typename Body, typename... Clauses>
 auto handle_with(const weft_attr_t &attr, Body &&body, Clauses &&...clauses)
 {

@@ -19,15 +19,15 @@ namespace weft
 namespace detail
 {
 
-// What a resumption knows of its run.
+// The state of a run that a resumption refers to.
 template <typename Answer> struct run_base {
-	result<Answer> answer; // between the clause that gives it and who continued the body
+	result<Answer> answer; // from the clause that answers to the code that continued the body
 	int error = 0;
 	bool left = false; // the body was, by an abort clause's operation, whose arguments are on the heap
 	std::atomic<unsigned> users{1};
 	void (*destroy)(run_base *) noexcept = nullptr;
 
-	// `done`: what weft_run or weft_continue returned.
+	// `done` is the result of weft_run or weft_continue.
 	Answer take(void *done)
 	{
 		if (weft__unlikely(!done))
@@ -37,7 +37,7 @@ template <typename Answer> struct run_base {
 	}
 	void use() noexcept
 	{
-		users.fetch_add(1, std::memory_order_relaxed); // who calls has a use already
+		users.fetch_add(1, std::memory_order_relaxed); // the caller has a use already
 	}
 	void release() noexcept
 	{
@@ -81,8 +81,8 @@ template <> struct replies<void> {
 	using type = int (*)(weft_resumption_t *);
 };
 
-// What the two kinds of resumptions share. In the clause that gets one, it is the one in weft_run's frame; moving it
-// makes it one that lasts.
+// The common part of both kinds of resumptions. The clause gets the resumption in weft_run's frame; moving it makes a
+// resumption that outlives that frame.
 template <typename R, typename Answer> class resumption_base
 {
       public:
@@ -98,7 +98,7 @@ template <typename R, typename Answer> class resumption_base
 		return at_ ? at_->k : nullptr;
 	}
 
-	/** The coroutine that performs the operation: the body's, or one that runs inside it. */
+	/** The coroutine that performs the operation: the body's coroutine, or a coroutine that runs inside the body. */
 	weft_coro_t *performer() const noexcept
 	{
 		return at_ ? weft_performer(at_) : nullptr;
@@ -179,7 +179,7 @@ template <typename R, typename Answer> class resumption_base
 
 } // namespace detail
 
-/** What a general clause returns that lets the body go on in its stead: made by resumption::tail_resume. */
+/** The result of a general clause that continues the body as its last step: made by resumption::tail_resume. */
 class tail_resumed
 {
       public:
@@ -195,19 +195,19 @@ class tail_resumed
 	void *token_;
 };
 
-/** What a tail clause returns that has something left to do when the answer is known: made by weft::then. */
+/** The result of a tail clause that registers a function for the answer: made by weft::then. */
 template <typename Fn, typename... Reply> struct reply_then {
 	Fn fn;
 	std::tuple<Reply...> reply; // none, if the operation is void
 };
 
 /**
- * In a tail clause, `return weft::then(value, fn);`, or `return weft::then(fn);` if the operation is void: the result
- * is `value`, and when it is known what weft::handle, or the resume that the body goes on by, will return, that becomes
- * fn(answer) (fn(), if it is void). What was left last is called first. As a general clause that returns
- * fn(k.resume(value)), but nothing is suspended. See weft_on_answer in weft/handler.h, whose record is `fn`: it must be
- * trivially copyable, so let it capture values and references. Not called if there is no answer: an exception leaves.
- * Without memory the operation throws bad_alloc.
+ * In a tail clause, `return weft::then(value, fn);`, or `return weft::then(fn);` if the operation is void: the
+ * operation's result is `value`. When weft::handle, or the resume that continues the body, is about to return an answer,
+ * the answer becomes fn(answer) (fn(), if it is void). The function registered last is called first. The effect is that
+ * of a general clause that returns fn(k.resume(value)), but the body is not suspended. `fn` is the record of
+ * weft_on_answer (weft/handler.h): it must be trivially copyable, so let it capture values and references. `fn` is not
+ * called if there is no answer because an exception leaves. Without memory the operation throws bad_alloc.
  */
 template <typename Fn> reply_then<Fn> then(Fn fn)
 {
@@ -218,7 +218,7 @@ template <typename Reply, typename Fn> reply_then<Fn, Reply> then(Reply reply, F
 	return {std::move(fn), std::tuple<Reply>(std::move(reply))};
 }
 
-/** What a general clause returns that sometimes answers and sometimes returns k.tail_resume(…). */
+/** The result of a general clause that sometimes answers and sometimes returns k.tail_resume(…). */
 template <typename Answer> class decision
 {
       public:
@@ -265,10 +265,10 @@ template <> class decision<void>
 };
 
 /**
- * What a general clause gets: the body, suspended where it performs an operation whose result is an R, and what that
- * run will answer. Move-only. Resume it once, or let it go: destroying it ends the body, whose destructors run. Kept
- * beyond its clause, by moving it elsewhere, it may be resumed from anywhere, by any thread; the clauses are kept with
- * it, and what they refer to must last as long.
+ * The argument of a general clause: the body, suspended where it performs an operation with the result R, in a run that
+ * answers an Answer. Move-only. Resume it once, or destroy it, which ends the body and runs its destructors. A
+ * resumption that is moved out of its clause may be resumed anywhere, by any thread. The clauses are kept with the
+ * resumption, and the objects that they refer to must live as long.
  */
 template <typename R, typename Answer> class resumption : public detail::resumption_base<R, Answer>
 {
@@ -280,8 +280,9 @@ template <typename R, typename Answer> class resumption : public detail::resumpt
 	resumption(resumption &&other) noexcept = default;
 	resumption &operator=(resumption &&other) noexcept = default;
 
-	/** The operation's result is `value` (nothing, if it is void): the body goes on, under the same handler, to its
-	 * end or until a clause answers. Returns that answer; throws what leaves the body or a clause. Uses it up. */
+	/** Continues the body under the same handler, with `value` as the operation's result (none, if it is void), to the
+	 * body's end or until a clause answers. Returns that answer; throws the exception that leaves the body or a
+	 * clause. The resumption cannot be used again. */
 	template <typename V = R> Answer resume(V &&value)
 	{
 		static_assert(!std::is_void<R>::value, "an operation without a result is resumed by resume()");
@@ -295,8 +296,8 @@ template <typename R, typename Answer> class resumption : public detail::resumpt
 		return finish(k, this->replied(k));
 	}
 
-	/** As resume, but the operation throws in the body: an exception, or what an exception_ptr holds. With a
-	 * WEFT_EXCEPTION and its arguments, resume_throwing(give_up, 3), that is performed there instead. */
+	/** Like resume, but the operation throws in the body: the exception, or the exception of an exception_ptr. With a
+	 * WEFT_EXCEPTION and its arguments, resume_throwing(give_up, 3), the body performs that effect instead. */
 	template <typename E, typename... Args> Answer resume_throwing(E &&exception, Args &&...args)
 	{
 		auto thrown = detail::thrown_by(std::forward<E>(exception), std::forward<Args>(args)...);
@@ -356,9 +357,9 @@ template <typename R, typename Answer> class resumption : public detail::resumpt
 };
 
 /**
- * What a multi clause gets: the same, to be resumed as often as one likes; each time a clone of the body goes on. The
- * body's stack is copied (policy "copy"), and with it whatever objects lie there, bit by bit: let it use only objects
- * that need no destructor, or refer to others outside. By one thread at a time for all resumptions of a run.
+ * The argument of a multi clause: a resumption that may be resumed any number of times; each time a clone of the body
+ * continues. The body's stack is copied (policy "copy"), and its objects with it, bit by bit: the body should use only
+ * objects that need no destructor, or objects outside its stack. One thread at a time may use the resumptions of a run.
  */
 template <typename R, typename Answer> class multi_resumption : public detail::resumption_base<R, Answer>
 {
@@ -371,7 +372,7 @@ template <typename R, typename Answer> class multi_resumption : public detail::r
 	multi_resumption(multi_resumption &&other) noexcept = default;
 	multi_resumption &operator=(multi_resumption &&other) noexcept = default;
 
-	/** As resumption::resume, and it can be done again. */
+	/** Like resumption::resume, but the resumption can be used again. */
 	template <typename V = R> Answer resume(V &&value)
 	{
 		static_assert(!std::is_void<R>::value, "an operation without a result is resumed by resume()");
@@ -385,7 +386,7 @@ template <typename R, typename Answer> class multi_resumption : public detail::r
 		return this->run_->take(weft__continue(k, this->replied(k)));
 	}
 
-	/** As resumption::resume_throwing, and it can be done again. */
+	/** Like resumption::resume_throwing, but the resumption can be used again. */
 	template <typename E, typename... Args> Answer resume_throwing(E &&exception, Args &&...args)
 	{
 		auto thrown = detail::thrown_by(std::forward<E>(exception), std::forward<Args>(args)...);
