@@ -11,33 +11,33 @@
 //
 //   weft::run(f)          run f() as the first task, by workers of the runtime's own; its result or exception comes out
 //   weft::scope           tasks that end before it does; the first exception cancels the others
-//   weft::task<T>         one of them, to be joined
+//   weft::task<T>         the handle of a task, to be joined
 //   weft::join_set<T>     tasks whose results are got in the order of their ends, and a limit on how many run
 //   weft::this_task::…    sleep_for, sleep_until, yield, blocking, await
 //   weft::shield          while it lives the task's waits are not cancelled
 //   weft::mutex, …        the objects of weft/sync.hpp
 //   weft::channel<T>      for any T that can be moved
-//   weft::select(…)       whichever of some channels can first: weft::on_receive, on_send, on_event, …
+//   weft::select(…)       the first of several operations that can be done: weft::on_receive, on_send, on_event, …
 //   weft::future<T>       a value, or an exception, that comes later; weft::promise<T> says it
-//   weft::local<T>        a variable of which each task has its own
+//   weft::local<T>        a variable with a value for each task
 //   co_await task         with C++20: a coroutine that runs inside a task (or a thread) waits for another task
 //
 // Design
 //  1. A scope is a weft_scope_t, a task's handle has a weft_task_t, and both may be mixed with the functions of C.
-//     What a task runs, its result and its exception are one allocation, which its handle owns; without a handle the
-//     task does.
-//  2. An exception goes to who joins the task. A task without a handle (scope.start) gives it to its scope, which
-//     cancels the others, and throws it from wait(): the first; later ones are dropped, and so is that of a task
-//     whose handle is dropped.
+//     A task's function, result and exception are one allocation, which its handle owns; without a handle the task
+//     owns it.
+//  2. An exception goes to the task that joins. A task without a handle (scope.start) passes it to its scope, which
+//     cancels the other tasks and throws the first exception from wait(). Later exceptions are dropped, and so is the
+//     exception of a task whose handle is dropped.
 //  3. Nothing outlives its scope: a handle that is dropped cancels its task and waits for it, as std::jthread does, and
 //     a scope that is left early does so with all.
 //  4. A cancelled task is unwound as a thread is by pthread_exit: destructors run, and a catch (...) must throw on.
 //  5. Errors of the functions of C are thrown: std::system_error with the same number, std::bad_alloc for -ENOMEM. A
-//     wait that ends because a scope of the caller's was cancelled throws ECANCELED; one that has timed out, ETIMEDOUT.
+//     wait that ends because a scope of the caller's was cancelled throws ECANCELED; a wait that timed out, ETIMEDOUT.
 //
 // Costs: exceptions that are being handled are kept for each task, which a switch pays for; a task's state is one
 // allocation. Starting a lambda and joining it takes 250 ns where weft/sched.h takes 117 (docs/tasks.md, "In C++").
-// Thread-safety: as the objects of C. An object here is used by one task at a time, but channels and mutexes.
+// Thread-safety: as for the objects of C. One task at a time uses an object, except channels and mutexes.
 #ifndef WEFT_SCHED_HPP
 #define WEFT_SCHED_HPP
 
@@ -92,7 +92,7 @@ class locals
 		}
 	}
 	locals(const locals &) = delete;
-	// The last made ends first. It may make others.
+	// The variable made last ends first. Its destructor may make new variables.
 	~locals()
 	{
 		while (first_) {
@@ -119,7 +119,8 @@ class locals
 		first_ = n;
 	}
 
-	// The caller's. Never inlined: who suspends must not keep the address of a thread's variable.
+	// The caller's variables. Never inlined: a function that suspends must not keep the address of a thread's
+	// variable.
 	__attribute__((noinline)) static locals &mine()
 	{
 		void **slot = weft__task_locals();
@@ -140,7 +141,7 @@ class locals
 	node *first_ = nullptr;
 };
 
-// A result of type T, or what was thrown instead.
+// A result of type T, or an exception.
 template <typename T> class outcome
 {
       public:
@@ -197,12 +198,12 @@ template <typename F, typename... Args> using result_of = std::invoke_result_t<s
 template <typename F, typename... Args>
 inline constexpr bool is_callable = std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>;
 
-// Where something does not compile: only its static_assert is to be read, not what follows from it.
+// Used when a mistake does not compile, so that only its static_assert is shown, without errors that follow from it.
 struct any_result {
 	template <typename T> operator T() const;
 };
 
-// What a task is to do: copies of a function and its arguments.
+// A task's work: copies of a function and its arguments.
 template <typename F, typename... Args> class call
 {
       public:
@@ -225,7 +226,7 @@ template <typename F, typename... Args> auto call_of(F &&f, Args &&...args)
 	return call<std::decay_t<F>, std::decay_t<Args>...>(std::forward<F>(f), std::forward<Args>(args)...);
 }
 
-// What a handle owns.
+// The state that a handle owns.
 template <typename T> struct state {
 	weft_task_t task{};
 	outcome<T> result;
@@ -285,8 +286,8 @@ template <typename T> class [[nodiscard]] task
 		return state_ != nullptr;
 	}
 
-	/** Wait for its end. Once. @return its result, moved out @throws its exception; std::system_error with what it
-	 * failed with (weft_task_fail), or ECANCELED if it was cancelled. May suspend. */
+	/** Waits for the task's end. Once. @return its result, moved out @throws its exception; std::system_error with
+	 * its error (weft_task_fail), or ECANCELED if it was cancelled. May suspend. */
 	T join()
 	{
 		auto s = std::move(state_);
@@ -407,7 +408,7 @@ class scope
 		return spawn_with(nullptr, std::forward<F>(f), std::forward<Args>(args)...);
 	}
 
-	/** The same without a handle, so without a result. An exception cancels the scope, and leaves wait(). */
+	/** Like spawn, without a handle and so without a result. An exception cancels the scope, and leaves wait(). */
 	template <typename F, typename... Args> void start(F &&f, Args &&...args)
 	{
 		constexpr bool fits = detail::is_callable<F, Args...>;
@@ -425,8 +426,8 @@ class scope
 		}
 	}
 
-	/** Wait for all tasks. @throws the first exception of a task without a handle; std::system_error: the first
-	 * error, ETIMEDOUT, or what the scope was cancelled with. May suspend. */
+	/** Waits for all tasks. @throws the first exception of a task without a handle; std::system_error: the first
+	 * error, ETIMEDOUT, or the error by which the scope was cancelled. May suspend. */
 	void wait()
 	{
 		int error = weft_scope_wait(&scope_);
@@ -436,8 +437,8 @@ class scope
 		detail::check(error);
 	}
 
-	/** Set or move the deadline. A time that is over cancels the scope at once. For the task that made the scope.
-	 * @throws std::system_error: as weft_scope_set_deadline; what the scope was cancelled with before */
+	/** Sets or moves the deadline. A time that is over cancels the scope at once. For the task that made the scope.
+	 * @throws std::system_error: as weft_scope_set_deadline; the error by which the scope was cancelled before */
 	template <typename Rep, typename Period> void expires_after(const std::chrono::duration<Rep, Period> &time)
 	{
 		detail::check(weft_scope_set_deadline(&scope_, detail::deadline_of(time)));
@@ -543,8 +544,8 @@ template <typename T> class join_set
 		return start(0, std::forward<F>(f), std::forward<Args>(args)...);
 	}
 
-	/** Wait for the next end. Not if the set is empty(): @throws std::system_error, ENOENT. May suspend.
-	 * @return the task's result @throws its exception; std::system_error: what it failed with; ECANCELED */
+	/** Waits for the next task to end. Not if the set is empty(): @throws std::system_error, ENOENT. May suspend.
+	 * @return the task's result @throws its exception; std::system_error: its error; ECANCELED */
 	T next()
 	{
 		return take(WEFT_NEVER);
@@ -679,7 +680,7 @@ class shield
 namespace this_task
 {
 
-/** Let others run. @throws std::system_error, ECANCELED. May suspend. */
+/** Lets other tasks run. @throws std::system_error, ECANCELED. May suspend. */
 inline void yield()
 {
 	detail::check(weft_task_yield());
@@ -709,8 +710,8 @@ inline bool is_cancelled() noexcept
 	return weft_task_is_cancelled();
 }
 
-/** f() on a helper thread, so that what blocks in it holds up no worker. Its result or exception comes back. May
- * suspend, and move to another thread. */
+/** Calls f() on a helper thread, so that a blocking call in f delays no worker. Returns its result or throws its
+ * exception. May suspend, and move the task to another thread. */
 template <typename F> auto blocking(F &&f) -> std::invoke_result_t<F>
 {
 	detail::outcome<std::invoke_result_t<F>> o;
@@ -723,8 +724,9 @@ template <typename F> auto blocking(F &&f) -> std::invoke_result_t<F>
 }
 
 #if defined(__cpp_impl_coroutine)
-/** Wait for what C++20's co_await waits for; the task is suspended, whoever completes it. Not cancelled meanwhile,
- * because what is awaited refers to the caller's frame: the next wait is. @return its result @throws its exception */
+/** Waits for an awaitable of C++20; the task is suspended, and any thread may complete the wait. The wait cannot be
+ * cancelled, because the awaitable refers to the caller's frame: a cancellation ends the next wait. @return the
+ * awaitable's result @throws its exception */
 template <typename Awaitable> auto await(Awaitable &&what)
 {
 	struct driver {
@@ -757,8 +759,8 @@ template <typename Awaitable> auto await(Awaitable &&what)
 	} c;
 
 	weft_waiter_init(&c.done, "awaitable", &c, WEFT_NEVER);
-	weft_waiter_claim(&c.done, 0); // nothing else ends this wait: what is awaited writes to this frame
-	// Shielded: no unwinding may pass the coroutine, which could not go on.
+	weft_waiter_claim(&c.done, 0); // nothing else ends this wait: the awaitable writes to this frame
+	// Shielded: no unwinding may pass the coroutine, which could not continue.
 	weft_shield_begin();
 	[](std::remove_reference_t<Awaitable> *a, completion *to) -> driver {
 		try {
@@ -780,7 +782,7 @@ template <typename Awaitable> auto await(Awaitable &&what)
 } // namespace this_task
 
 /** A channel of anything that can be moved, one allocation for each item. Every item is received once, or destroyed
- * with the channel, which must outlive those who use it. send and receive may suspend, and throw ECANCELED then. */
+ * with the channel, which must outlive its users. send and receive may suspend, and throw ECANCELED then. */
 template <typename T> class channel
 {
 	static_assert(std::is_object_v<T> && std::is_move_constructible_v<T>,
@@ -810,7 +812,7 @@ template <typename T> class channel
 		return sent(send_to(item, WEFT_NEVER));
 	}
 	/** The item is moved from if it is sent, and only then. try_send does not wait: false if there is no room, or
-	 * if the channel is closed. The others throw ETIMEDOUT, and return false if it is closed. */
+	 * if the channel is closed. The members with a time throw ETIMEDOUT, and return false if it is closed. */
 	[[nodiscard]] bool try_send(T &&item)
 	{
 		int error = give_back(item, 0);
@@ -833,8 +835,8 @@ template <typename T> class channel
 	{
 		return receive_to(WEFT_NEVER);
 	}
-	/** try_receive does not wait: nothing if no item is there. The others throw ETIMEDOUT, and return nothing if
-	 * the channel is closed, and empty. */
+	/** try_receive does not wait: nothing if no item is there. The members with a time throw ETIMEDOUT, and return
+	 * nothing if the channel is closed and empty. */
 	[[nodiscard]] std::optional<T> try_receive()
 	{
 		T *item;
@@ -1185,9 +1187,9 @@ template <typename F> auto otherwise(F &&fn)
 }
 
 /**
- * Wait until one of the cases can be done, do it, and call its function: of those that can at once the first. Exactly
- * one is done. @return its number, from 0 @throws std::system_error, ECANCELED; std::bad_alloc; what the function
- * throws. May suspend.
+ * Waits until a case can be done, does it, and calls its function. If several cases can be done at once, select takes
+ * the first. Exactly one case is done. @return its number, from 0 @throws std::system_error, ECANCELED; std::bad_alloc;
+ * the exception of the function. May suspend.
  */
 template <typename... Cases> size_t select(Cases &&...cases)
 {
@@ -1201,7 +1203,7 @@ template <typename... Cases> size_t select(Cases &&...cases)
 	else
 		return 0;
 }
-/** Like select, but of the cases that can be done at once one is drawn at random. */
+/** Like select, but draws at random among the cases that can be done at once. */
 template <typename... Cases> size_t select_fair(Cases &&...cases)
 {
 	constexpr bool fits = (std::is_base_of_v<detail::select_case, std::decay_t<Cases>> && ...);
@@ -1215,8 +1217,8 @@ template <typename... Cases> size_t select_fair(Cases &&...cases)
 		return 0;
 }
 
-/** Cases whose number is known at run time, up to WEFT_CASES; one task uses them at a time. Each select does one, which
- * is then no longer in the list, and of which the number is that of its add. */
+/** Cases whose number is known at run time, up to WEFT_CASES; one task uses them at a time. Each select does one
+ * case and removes it from the list; the case's number is that of its add. */
 class select_list
 {
       public:
@@ -1239,7 +1241,7 @@ class select_list
 	{
 		return cases_.empty();
 	}
-	/** As weft::select. @throws std::system_error, EINVAL: the list is empty */
+	/** Like weft::select. @throws std::system_error, EINVAL: the list is empty */
 	size_t select()
 	{
 		return run(false);
@@ -1305,7 +1307,8 @@ namespace detail
 template <typename T> struct promised {
 	weft_event_t known{};
 	bool is_set = false; // atomic
-	bool broken = false; // its promise ended without; told by who asks, because a destructor may lack the memory to
+	bool broken =
+	    false; // its promise ended without a value; the future reports it, as a destructor may lack the memory
 	outcome<T> result;
 };
 
@@ -1406,7 +1409,7 @@ template <typename T, typename F> auto on_ready(const future<T> &f, F &&fn)
 	return detail::object_case_of(&weft_case_t::event, f.native_event(), std::forward<F>(fn));
 }
 
-/** Says a future's value, or an exception, once. One that ends without sets broken_promise. */
+/** Sets a future's value, or an exception, once. A promise that ends without either sets broken_promise. */
 template <typename T> class promise
 {
       public:
@@ -1434,8 +1437,8 @@ template <typename T> class promise
 						       : std::future_errc::no_state);
 		return future<T>(state_);
 	}
-	/** @param value  what T is made of; nothing for void @throws std::future_error: it was set already; what moving
-	 * the value throws, and then the future gets that */
+	/** @param value  the arguments of T's constructor; nothing for void @throws std::future_error: a value was set
+	 * already; the exception of moving the value, which the future then gets */
 	template <typename... Value> void set_value(Value &&...value)
 	{
 		constexpr bool fits = std::is_void_v<T> ? sizeof...(Value) == 0 : std::is_constructible_v<T, Value...>;
@@ -1484,9 +1487,9 @@ template <typename T> class promise
 // ---- variables of tasks ---------------------------------------------------------------------------------------------
 
 /**
- * A variable of which each task has a T of its own, and so has each thread. A static object: it must outlive the tasks
- * that use it. A task's T is made when it is first asked for, and ends, in the task, after what the task was started
- * with has returned or thrown; it may wait then. A new task begins without.
+ * A variable with a T for each task and each thread. A static object: it must outlive the tasks that use it. A task's T
+ * is made at its first use, and is destroyed, in the task, after the task's function has returned or thrown; its
+ * destructor may wait. A new task begins without a T.
  */
 template <typename T> class local
 {
@@ -1496,8 +1499,8 @@ template <typename T> class local
 	local() = default;
 	local(const local &) = delete;
 
-	/** The calling task's. @throws what T() throws, std::bad_alloc; std::system_error, EPERM: the task was not
-	 * started by this header's functions, so that nothing would end the T */
+	/** The calling task's T. @throws the exception of T(), std::bad_alloc; std::system_error, EPERM: the task was
+	 * not started by this header's functions, so that nothing would destroy the T */
 	T &get()
 	{
 		detail::locals &mine = detail::locals::mine();
@@ -1527,8 +1530,8 @@ template <typename T> class local
 };
 
 /**
- * A value that tasks inherit: what weft::bind has bound it to further out, in this task or where the scope of this task
- * was opened. A static object. May be used in threads, too. See weft_bind.
+ * A value that tasks inherit: the innermost weft::bind around the caller sets it, in this task or in the task that
+ * opened this task's scope. A static object. May be used in threads, too. See weft_bind.
  */
 template <typename T> class inherited
 {

@@ -4,7 +4,7 @@
 //
 //   weft::mutex           for std::lock_guard, std::unique_lock and std::scoped_lock
 //   weft::shared_mutex    for these and std::shared_lock
-//   weft::condition       waits for what a weft::mutex protects
+//   weft::condition       waits for a condition of data that a weft::mutex protects
 //   weft::semaphore       permits
 //   weft::event           has happened, or not yet
 //   weft::wait_group      a number of things to be done
@@ -70,7 +70,8 @@ inline void check(int error)
 		throw std::system_error(-error, std::generic_category(), "weft");
 }
 
-// Never shorter. What does not fit into 64 bits of nanoseconds never passes; what is not a number has passed.
+// Never shorter. A time that does not fit into 64 bits of nanoseconds never passes; a time that is no number has
+// passed.
 template <typename Rep, typename Period> uint64_t deadline_of(std::chrono::duration<Rep, Period> from_now)
 {
 	using std::chrono::nanoseconds;
@@ -221,8 +222,8 @@ class shared_mutex : detail::stays
 	weft_rwlock_t lock_{};
 };
 
-/** A condition of what a weft::mutex protects. The lock is owned again when a wait returns or throws, except for EPERM:
- * the caller did not own it. Waits may suspend; they are never spurious, but another task may come first. */
+/** A condition of data that a weft::mutex protects. The lock is owned again when a wait returns or throws, except after
+ * EPERM: the caller did not own it. Waits may suspend; they are never spurious, but another task may run first. */
 class condition : detail::stays
 {
       public:
@@ -289,7 +290,7 @@ class condition : detail::stays
 	weft_cond_t cond_{};
 };
 
-/** Permits, for those who wait in the order of arrival. acquire may suspend. */
+/** Permits, which tasks get in the order in which they asked. acquire may suspend. */
 class semaphore : detail::stays
 {
       public:
@@ -413,7 +414,7 @@ class barrier : detail::stays
 	explicit barrier(uint32_t parties) noexcept : barrier_ WEFT_BARRIER(parties)
 	{
 	}
-	/** @return true for one of the parties. @throws std::system_error, EINVAL: there are no parties */
+	/** @return true for one party only. @throws std::system_error, EINVAL: there are no parties */
 	bool arrive_and_wait()
 	{
 		return arrived(weft_barrier_wait(&barrier_));
@@ -493,8 +494,8 @@ class rate_limiter : detail::stays
 class once : detail::stays
 {
       public:
-	/** Call f(), unless a call has returned; wait for the call of another. @throws what f throws;
-	 * std::system_error, EDEADLK: f itself calls this; ECANCELED */
+	/** Calls f(), unless an earlier call has returned; waits for a call that is running. @throws the exception of
+	 * f; std::system_error, EDEADLK: f itself calls this; ECANCELED */
 	template <typename F> void call(F &&f)
 	{
 		using function = std::remove_reference_t<F>;
@@ -520,8 +521,8 @@ class once : detail::stays
 	weft_once_t once_{};
 };
 
-/** Receives what a weft::broadcast or a weft::watch sends. For one task at a time; copied and moved. receive may
- * suspend. */
+/** Receives the items of a weft::broadcast or the values of a weft::watch. For one task at a time; can be copied and
+ * moved. receive may suspend. */
 template <typename T> class receiver
 {
       public:
@@ -533,7 +534,7 @@ template <typename T> class receiver
 	{
 		return received(WEFT_NEVER);
 	}
-	/** try_receive does not wait: nothing if there is no item. The others throw ETIMEDOUT. */
+	/** try_receive does not wait: nothing if there is no item. The members with a time throw ETIMEDOUT. */
 	[[nodiscard]] std::optional<T> try_receive()
 	{
 		T item;
@@ -597,7 +598,7 @@ template <typename T, size_t N> class broadcast : detail::stays
 	{
 		weft_broadcast_close(&broadcast_);
 	}
-	/** A receiver of what is sent from now on. */
+	/** A receiver of the items that are sent from now on. */
 	[[nodiscard]] receiver<T> subscribe() noexcept
 	{
 		return receiver<T>(&broadcast_);
@@ -639,7 +640,7 @@ template <typename T> class watch : detail::stays
 	{
 		weft_broadcast_close(&broadcast_);
 	}
-	/** Its first receive gets the value as it is; the next ones wait for changes. */
+	/** The first receive gets the current value; later receives wait for changes. */
 	[[nodiscard]] receiver<T> subscribe() noexcept
 	{
 		return receiver<T>(&broadcast_);

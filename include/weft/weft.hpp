@@ -10,25 +10,25 @@
 //		…
 //
 //   weft::coroutine<R>   a body that can be suspended at any depth; owned, moved, typed result    cxx/coroutine.hpp
-//   weft::generator<T>   the same as a range, with what it yields                                 cxx/generator.hpp
+//   weft::generator<T>   a body whose yielded values are a range                                  cxx/generator.hpp
 //   weft::handle         a body under clauses that are lambdas; resumptions as objects   cxx/handle.hpp, clauses.hpp
 //   co_await k, weft::next(k), weft::await(a)   with C++20, coroutines of both kinds wait for each other: cxx/await.hpp
 //
 // Design
-//  1. What a coroutine works on, its body and its result, lies above its first frame: no allocation, no type erasure
-//     but the function pointer that a coroutine has anyway. An object of these classes is one pointer.
-//  2. Ownership ends what is suspended: the destructors of its frames run, on its own stack, before the body goes
-//     (WEFT_UNWIND; not where clones share frames). A catch (...) in a body must throw on.
-//  3. An exception that leaves a body leaves the call that resumed it. Neither it nor type information is needed: with
-//     -fno-exceptions what would be thrown ends the process with a line.
+//  1. A coroutine's body and its result are above its first frame: no allocation, no type erasure except the function
+//     pointer that a coroutine has anyway. An object of these classes is one pointer.
+//  2. The owner of a suspended coroutine ends it: the destructors of its frames run, on its own stack, before the
+//     body's (WEFT_UNWIND; not where clones share frames). A catch (...) in a body must throw on.
+//  3. An exception that leaves a body leaves the call that resumed it. Neither exceptions nor type information are
+//     needed: with -fno-exceptions an error that would be thrown ends the process with a line.
 //  4. Handlers, effects, generators and C++20's coroutines know nothing of each other, because all of them suspend a
 //     chain of coroutines from below, and its stacks keep everything in between.
 //
 // Costs, in instructions (callgrind, gcc 12, -O2; docs/cpp.md has all of them, and the command)
-//   an element of a generator, at any depth of recursion 91; of one that a hundred others delegate to 127
+//   an element of a generator, at any depth of recursion 91; through a hundred delegating generators 127
 //   a coroutine made, run and destroyed 335 (weft.h: 225); a run of weft::handle 361; a tail operation 35
 //
-// Thread-safety as weft.h says it of coroutines: an object is used by one thread at a time, and may move in between.
+// Thread-safety is that of coroutines in weft.h: one thread at a time uses an object, which may move between uses.
 // Nothing here may be called in a signal handler.
 #ifndef WEFT_WEFT_HPP
 #define WEFT_WEFT_HPP

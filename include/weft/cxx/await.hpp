@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// weft/cxx/await.hpp: coroutines of ours and of C++20 that wait for each other. Included by weft/weft.hpp; empty
-// where the compiler has none of C++20's.
+// weft/cxx/await.hpp: Weft's coroutines and C++20 coroutines that wait for each other. Included by weft/weft.hpp; empty
+// if the compiler does not have C++20 coroutines.
 //
-// A C++20 coroutine that awaits one of ours is its resumer, by way of a driver that lies in the awaiting frame. When
-// ours waits for something of C++20's it performs an effect that the driver handles, whatever lies between: so
-// generators and handlers inside are suspended with it, and need not know. What is waited for is awaited by a small
-// C++20 coroutine, at whose end the driver continues ours, on whichever thread that happens.
+// A C++20 coroutine that awaits a Weft coroutine resumes it through a driver, an object in the awaiting frame. A Weft
+// coroutine that waits for an awaitable of C++20 performs an effect that the driver handles. Generators and handlers
+// between the two are suspended as a part of it and take no part. A small C++20 coroutine awaits the awaitable; at its
+// end the driver continues the Weft coroutine, on the thread where that end happens.
 #ifndef WEFT_CXX_AWAIT_HPP
 #define WEFT_CXX_AWAIT_HPP
 
@@ -28,7 +28,7 @@ struct waiting;
 WEFT__C_BEGIN // the macros of effect.h are C
 WEFT_EFFECT(void, weft__await, waiting *, what);
 
-// Who runs a coroutine of ours while a C++20 one waits.
+// Runs a Weft coroutine while a C++20 coroutine waits.
 struct driver {
 	weft_coro_t *k = nullptr;
 	bool to_its_end = false; // or to its next suspension
@@ -76,8 +76,9 @@ struct waiting {
 	std::coroutine_handle<> start;
 };
 
-// Run it until it is where it shall get, which is true, or waits. The start of what it waits for and its completion,
-// perhaps by another thread, may overtake each other: who comes second goes on, the first touches nothing any more.
+// Runs the coroutine until it has reached its goal, then returns true, or until it waits. The start of the awaited
+// operation and its completion, perhaps by another thread, may overtake each other: the second of the two continues,
+// and the first touches nothing any more.
 inline bool driver::run() noexcept
 {
 	while (resume()) {
@@ -87,7 +88,7 @@ inline bool driver::run() noexcept
 			return true;
 		}
 		waiting *w = weft_args(weft__await, last)->what;
-		one_left.store(false, std::memory_order_relaxed); // published by what `start` does
+		one_left.store(false, std::memory_order_relaxed); // published by `start`
 		w->by = this;
 		w->start.resume();
 		if (!one_left.exchange(true, std::memory_order_acq_rel))
@@ -96,7 +97,7 @@ inline bool driver::run() noexcept
 	return true;
 }
 
-// What to run next, at the end of what was waited for.
+// Returns the coroutine to run next, when the awaited operation has ended.
 inline std::coroutine_handle<> driver::completed() noexcept
 {
 	if (!one_left.exchange(true, std::memory_order_acq_rel) || !run())
@@ -118,7 +119,7 @@ struct awaits {
 	{
 		return false;
 	}
-	// Not inlined: clang 16 keeps locals of this in the frame of who waits, which may be gone when it returns.
+	// Not inlined: clang 16 keeps locals of this function in the waiting frame, which may be gone when it returns.
 	[[gnu::noinline]] bool await_suspend(std::coroutine_handle<> awaiting) noexcept
 	{
 		d.awaiting = awaiting;
@@ -289,7 +290,7 @@ template <typename R> struct wait {
 	}
 };
 
-// Moves what it shall wait for into its frame, on the heap: a stack of ours may be copied away meanwhile.
+// Moves the awaitable into its own frame, on the heap: the stack of a Weft coroutine may be copied away meanwhile.
 template <typename A> wait<awaited<A>> wait_for(A a)
 {
 	co_return co_await std::forward<A>(a);
@@ -304,18 +305,18 @@ inline void check_awaited()
 } // namespace detail
 
 /**
- * In a C++20 coroutine: continue a coroutine of ours until it suspends or ends, as resume(), and wait for that.
- * `while (co_await weft::next(k))`. What it throws comes out of co_await. The awaiting coroutine is suspended only if
- * ours waits for something in turn (weft::await), and is then resumed by who completes that. Until then neither it nor
- * `c` may be destroyed.
+ * In a C++20 coroutine: continues a Weft coroutine until it suspends or ends, as resume() does, and waits for that.
+ * `while (co_await weft::next(k))`. co_await throws the exceptions of the Weft coroutine. The awaiting coroutine is
+ * suspended only if the Weft coroutine itself waits (weft::await), and is then resumed by the thread that completes
+ * that wait. Until then neither the awaiting coroutine nor `c` may be destroyed.
  */
 template <typename Result> auto next(coroutine<Result> &c)
 {
 	return detail::awaits_step<Result>(c);
 }
 
-/** The same for a generator, whose body may thus wait between elements: a pointer to the next element, or NULL at its
- * end. `while (int *i = co_await weft::next(g))`. */
+/** Like next(coroutine), for a generator, whose body may then wait between elements. The result is a pointer to the
+ * next element, or NULL at the end. `while (int *i = co_await weft::next(g))`. */
 template <typename T> auto next(generator<T> &g)
 {
 	return detail::awaits_element<T>(g);
@@ -332,10 +333,11 @@ template <typename Result> auto operator co_await(coroutine<Result> &&c)
 }
 
 /**
- * In a coroutine of ours that a C++20 one awaits: wait for anything that this could await, and return what co_await
- * would, or throw that. May be called at any depth, in generators and under handlers inside, too: all is suspended up
- * to who is awaited, and continues on the thread that completes it. An rvalue is moved to where it stays meanwhile.
- * Costs a C++20 coroutine on the heap. Where nobody is awaited: reported.
+ * In a Weft coroutine that a C++20 coroutine awaits: waits for any awaitable that the C++20 coroutine could await, and
+ * returns or throws the result of that co_await. May be called at any depth, also in generators and under handlers
+ * inside: all frames up to the awaited coroutine are suspended, and continue on the thread that completes the wait. An
+ * rvalue is moved into a frame that outlives the wait. Costs a C++20 coroutine on the heap. A call in a coroutine that
+ * no C++20 coroutine awaits is reported.
  */
 template <typename Awaitable> decltype(auto) await(Awaitable &&what)
 {

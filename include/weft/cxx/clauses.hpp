@@ -169,8 +169,8 @@ template <typename Operation, typename R, typename... Args> struct functions<Ope
 		static_cast<Run *>(state)->left = true;
 		return Operation::leave(state, std::forward<Args>(args)...);
 	}
-	// This function may own, and then deletes, the arguments of an operation that left the body. It does not own the
-	// arguments of a suspended operation.
+	// This function may own, and then deletes, the arguments of an operation that left the body. It does not own
+	// the arguments of a suspended operation.
 	template <typename Run>
 	static void *call_abort(void *state, weft_resumption_t *k, void *frame, void (*clause)(void))
 	{
@@ -650,8 +650,8 @@ template <typename R, typename... Args, typename Description> struct operation<R
 };
 
 /**
- * weft_on(op), for a declared operation, has four functions that make clauses. `params…` are the operation's parameters,
- * R is its result, Answer the result of weft::handle. (weft/handler.h explains the kinds.)
+ * weft_on(op), for a declared operation, has four functions that make clauses. `params…` are the operation's
+ * parameters, R is its result, Answer the result of weft::handle. (weft/handler.h explains the kinds.)
  *   weft_on(op).tail(fn)     R fn(params…), called in place of the operation; may throw into the body; may also return
  *                            weft::then(value, function)
  *   weft_on(op).abort(fn)    Answer fn(params…), called when the body is gone; the operation's parameters are values
@@ -688,7 +688,8 @@ template <typename Fn> auto on_failure(Fn &&fn)
 
 /**
  * Run a body under clauses, to its end. The body is called without arguments.
- * @return the body's result, through the return clause; or the answer of an abort or general clause. The type is that of
+ * @return the body's result, through the return clause; or the answer of an abort or general clause. The type is that
+ * of
  *   the body's result or of the return clause's result, unless given: weft::handle<Answer>(…).
  * Throws the exception that leaves the body or a clause. May be called on any stack, and suspend the caller.
  *

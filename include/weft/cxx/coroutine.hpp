@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// weft/cxx/coroutine.hpp: coroutines that own what they are made of. Included by weft/weft.hpp, which has the overview.
+// weft/cxx/coroutine.hpp: coroutines that own their body and result. Included by weft/weft.hpp, which has the overview.
 #ifndef WEFT_CXX_COROUTINE_HPP
 #define WEFT_CXX_COROUTINE_HPP
 
@@ -30,7 +30,7 @@
 namespace weft
 {
 
-/** What a resume throws when the runtime had to end the coroutine, because its stack could not grow. */
+/** Thrown by a resume when the runtime had to end the coroutine because its stack could not grow. */
 class stack_failure : public std::exception
 {
       public:
@@ -55,7 +55,7 @@ class stack_failure : public std::exception
 namespace detail
 {
 
-// What coroutines made here have beside the caller's flags.
+// The flags of each coroutine made here, in addition to the caller's.
 enum : unsigned { FLAGS = WEFT_UNWIND };
 
 [[noreturn, gnu::cold]] inline void misuse(const char *text)
@@ -86,8 +86,8 @@ enum : unsigned { FLAGS = WEFT_UNWIND };
 #endif
 }
 
-// What a coroutine's function works on: the body, what it makes, and how all that goes. Lies on the coroutine's stack
-// if there is room, else in a block of memory; stays until the coroutine is given back.
+// The state of a coroutine's function: the body, its result, and the functions for both. It is on the coroutine's stack
+// if there is room, else in a block of memory, and stays until the coroutine is released.
 struct block {
 	weft_coro_t *k = nullptr;
 	void (*destroy)(block *) noexcept = nullptr;
@@ -127,7 +127,7 @@ inline void deallocate(void *memory, std::size_t alignment) noexcept
 		::operator delete(memory);
 }
 
-// A Kind of block with a body. Kind::run(body) is what the coroutine does.
+// A Kind of block with a body. The coroutine runs Kind::run(body).
 template <typename Kind, typename Body> struct whole : Kind {
 	Body body;
 	bool on_heap;
@@ -331,8 +331,8 @@ template <typename Result> struct task : block {
 } // namespace detail
 
 /**
- * Suspend the current coroutine: the resume that it was resumed by returns. Throws what the next resume is given by
- * resume_throwing.
+ * Suspends the current coroutine: the resume that started or continued it returns. Throws the exception that is passed
+ * to resume_throwing, if that continues the coroutine.
  */
 inline void suspend()
 {
@@ -341,15 +341,15 @@ inline void suspend()
 
 /**
  * A coroutine with a body: anything that can be called without arguments, move-only objects included. The body and its
- * result lie on the coroutine's own stack if they are at most 4 KiB and a quarter of it, else on the heap, and live as
- * long as this object. Move-only; destroying it ends the coroutine, whatever its state but running (reported).
+ * result are on the coroutine's own stack if they are at most 4 KiB and a quarter of it, else on the heap, and live as
+ * long as this object. Move-only; destroying it ends the coroutine in any state except running, which is reported.
  *
  *	weft::coroutine greeter([name = std::string("you")] { weft::suspend(); return "hello " + name; });
  *	while (greeter.resume())
  *		;
  *	std::string text = std::move(greeter).result();
  *
- * Thread-safety as weft_coro_t: by one thread at a time.
+ * Thread-safety: like a weft_coro_t, a coroutine is used by one thread at a time.
  */
 template <typename Result = void> class coroutine
 {
@@ -359,8 +359,8 @@ template <typename Result = void> class coroutine
 	/** Empty: only assigned to and destroyed. */
 	coroutine() noexcept = default;
 
-	/** Make one, suspended. Throws what weft_create_with fails with, as bad_alloc or system_error, and what moving
-	 * the body throws. Without exceptions the process ends. */
+	/** Makes a suspended coroutine. Throws bad_alloc or system_error if weft_create_with fails, and any exception
+	 * of moving the body. Without exceptions the process ends. */
 	template <typename Body, typename = std::enable_if_t<!std::is_same<std::decay_t<Body>, coroutine>::value &&
 							     std::is_invocable_r<Result, std::decay_t<Body> &>::value>>
 	explicit coroutine(Body &&body) : task_(detail::make<detail::task<Result>>(std::forward<Body>(body), nullptr))
@@ -382,23 +382,24 @@ template <typename Result = void> class coroutine
 		return suspended(resume(WEFT_HANDLE_NONE));
 	}
 
-	/** The same for who handles its effects: see weft_resume. */
+	/** Like resume, for callers that handle effects of the coroutine: see weft_resume. */
 	weft_request_t resume(weft_handles_t handles)
 	{
 		return weft_resume(task_->k, nullptr, handles);
 	}
 
-	/** As resume, but the call that the body waits in throws: a suspend(), an operation, a yield, or where the body
-	 * resumed another coroutine that waits with it, the call that this coroutine waits in. It throws an exception,
-	 * or what an exception_ptr holds. With a WEFT_EXCEPTION and its arguments, resume_throwing(give_up, 3), the
-	 * call performs that instead. If the body has not started, the coroutine ends by it. */
+	/** Like resume, but the pending call of the body throws: a suspend(), an operation, a yield, or, if a coroutine
+	 * inside the body is suspended with it, the pending call of that coroutine. The call throws the exception, or
+	 * the exception of an exception_ptr. With a WEFT_EXCEPTION and its arguments, resume_throwing(give_up, 3), the
+	 * call performs that effect instead. If the body has not started, the exception ends the coroutine. */
 	template <typename E, typename... Args> bool resume_throwing(E &&exception, Args &&...args)
 	{
 		return suspended(throwing(detail::thrown_by(std::forward<E>(exception), std::forward<Args>(args)...),
 					  WEFT_HANDLE_NONE));
 	}
 
-	/** The same with an exception or exception_ptr, for who handles its effects. */
+	/** Like resume_throwing with an exception or exception_ptr, for callers that handle effects of the coroutine.
+	 * */
 	template <typename E> weft_request_t resume_throwing(E &&exception, weft_handles_t handles)
 	{
 		return throwing(detail::thrown_by(std::forward<E>(exception)), handles);
@@ -410,7 +411,7 @@ template <typename Result = void> class coroutine
 		return weft_state(task_->k) == WEFT_FINISHED;
 	}
 
-	/** What the body returned. Reported if it has not. */
+	/** The body's result. A call before the body has returned is reported. */
 	decltype(auto) result() &
 	{
 		return checked()->made.get();

@@ -69,7 +69,7 @@ template <typename T> struct element<T &&> : referred<T &&> {
 template <typename T> struct source : block {
 	using reference = typename element<T>::reference;
 
-	source *root = this;	 // whose consumer gets the elements: another one's while that delegates to this
+	source *root = this;	 // its consumer gets the elements: an outer generator while that delegates to this one
 	void *current = nullptr; // the element; NULL: none
 	element<T> storage;
 
@@ -120,7 +120,7 @@ template <typename T> struct source : block {
 	}
 };
 
-// Points an inner generator at who consumes the outer one.
+// Points an inner generator at the consumer of the outer generator.
 template <typename T> struct delegation {
 	source<T> *inner;
 
@@ -139,16 +139,16 @@ template <typename T> struct delegation {
 } // namespace detail
 
 /**
- * What a generator's body yields with. May be copied, passed to functions that the body calls, recursive ones too, and
- * used within coroutines that run inside: whoever yields, the generator is suspended with all that runs in it. Valid in
- * the body of its generator only (anything else is reported in debug builds).
+ * The function object by which a generator's body yields. May be copied, passed to functions that the body calls, also
+ * recursive functions, and used in coroutines that run inside: in each case the generator is suspended with all frames
+ * inside it. Valid only in the body of its generator (a debug build reports other uses).
  */
 template <typename T> class yielder
 {
       public:
-	/** Hand an element to the consumer; returns when it wants the next. An object is constructed from `value`,
-	 * moved where possible. A reference refers to what it is given, and under the policy "copy" must not refer to
-	 * the generator's own frames. */
+	/** Passes an element to the consumer; returns when the consumer asks for the next element. An object is
+	 * constructed from `value`, by a move if possible. A reference refers to `value`, and under the policy "copy"
+	 * must not refer to the generator's own frames. */
 	template <typename U = std::remove_cv_t<T>, typename = std::enable_if_t<std::is_constructible<T, U &&>::value>>
 	void operator()(U &&value) const
 	{
@@ -177,8 +177,8 @@ template <typename T> class yielder
 
 /**
  * A generator: a body, called with a yielder<T>, whose elements are a range that is read once. An input range (with
- * C++20 a move-only view, to be combined with those of std::ranges). T may be an object type, which need only be
- * movable; *i is then T &, and what it refers to may be moved from. Or a reference type, which *i then is.
+ * C++20 a move-only view, to be combined with the views of std::ranges). T may be an object type, which need only be
+ * movable; *i is then T &, and its object may be moved from. Or T is a reference type, and *i is a T.
  *
  *	weft::generator<int> evens([](weft::yielder<int> yield) {
  *		for (int i = 0;; i += 2)
@@ -188,8 +188,9 @@ template <typename T> class yielder
  *		if (i > 10)
  *			break;
  *
- * The body runs from one element to the next, in begin() and ++; what it throws comes out there, and is the end. What
- * it performs goes to handlers around the consumer. Destroying a generator ends the body where it waits.
+ * The body runs from one element to the next, in begin() and ++. An exception of the body leaves these calls and ends
+ * the generator. Effects of the body go to handlers around the consumer. Destroying a generator ends the body at its
+ * pending yield.
  */
 template <typename T>
 class generator
@@ -203,7 +204,7 @@ class generator
 	/** Empty: only assigned to and destroyed. */
 	generator() noexcept = default;
 
-	/** Make one; its body starts at begin(). Throws as weft::coroutine. */
+	/** Makes a generator; its body starts at begin(). Throws like weft::coroutine's constructor. */
 	template <typename Body,
 		  typename = std::enable_if_t<!std::is_same<std::decay_t<Body>, generator>::value &&
 					      std::is_invocable<std::decay_t<Body> &, yielder<T>>::value>>
@@ -217,7 +218,7 @@ class generator
 	{
 	}
 
-	/** The first call runs the body to its first element; others find where the last iterator stands. */
+	/** The first call runs the body to its first element; later calls return the generator's current position. */
 	iterator begin()
 	{
 		if (source_->fresh())
@@ -247,7 +248,7 @@ class generator
 	detail::owner<detail::source<T>> source_;
 };
 
-/** Where a generator stands: copies share that. */
+/** A generator's current position, which copies share. */
 template <typename T> class generator<T>::iterator
 {
       public:
@@ -308,7 +309,7 @@ template <typename T> void yielder<T>::from(generator<T> inner) const
 {
 	detail::source<T> *from = inner.source_.operator->();
 
-	// One that was begun has an element that nobody has read.
+	// A generator that was begun has an element that has not been read.
 	if (from->current)
 		source_->yield(from->moved());
 	if (weft_state(from->k) != WEFT_SUSPENDED)

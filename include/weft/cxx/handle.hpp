@@ -98,7 +98,8 @@ template <typename R, typename Answer> class resumption_base
 		return at_ ? at_->k : nullptr;
 	}
 
-	/** The coroutine that performs the operation: the body's coroutine, or a coroutine that runs inside the body. */
+	/** The coroutine that performs the operation: the body's coroutine, or a coroutine that runs inside the body.
+	 * */
 	weft_coro_t *performer() const noexcept
 	{
 		return at_ ? weft_performer(at_) : nullptr;
@@ -203,9 +204,9 @@ template <typename Fn, typename... Reply> struct reply_then {
 
 /**
  * In a tail clause, `return weft::then(value, fn);`, or `return weft::then(fn);` if the operation is void: the
- * operation's result is `value`. When weft::handle, or the resume that continues the body, is about to return an answer,
- * the answer becomes fn(answer) (fn(), if it is void). The function registered last is called first. The effect is that
- * of a general clause that returns fn(k.resume(value)), but the body is not suspended. `fn` is the record of
+ * operation's result is `value`. When weft::handle, or the resume that continues the body, is about to return an
+ * answer, the answer becomes fn(answer) (fn(), if it is void). The function registered last is called first. The effect
+ * is that of a general clause that returns fn(k.resume(value)), but the body is not suspended. `fn` is the record of
  * weft_on_answer (weft/handler.h): it must be trivially copyable, so let it capture values and references. `fn` is not
  * called if there is no answer because an exception leaves. Without memory the operation throws bad_alloc.
  */
@@ -280,8 +281,8 @@ template <typename R, typename Answer> class resumption : public detail::resumpt
 	resumption(resumption &&other) noexcept = default;
 	resumption &operator=(resumption &&other) noexcept = default;
 
-	/** Continues the body under the same handler, with `value` as the operation's result (none, if it is void), to the
-	 * body's end or until a clause answers. Returns that answer; throws the exception that leaves the body or a
+	/** Continues the body under the same handler, with `value` as the operation's result (none, if it is void), to
+	 * the body's end or until a clause answers. Returns that answer; throws the exception that leaves the body or a
 	 * clause. The resumption cannot be used again. */
 	template <typename V = R> Answer resume(V &&value)
 	{
@@ -296,8 +297,8 @@ template <typename R, typename Answer> class resumption : public detail::resumpt
 		return finish(k, this->replied(k));
 	}
 
-	/** Like resume, but the operation throws in the body: the exception, or the exception of an exception_ptr. With a
-	 * WEFT_EXCEPTION and its arguments, resume_throwing(give_up, 3), the body performs that effect instead. */
+	/** Like resume, but the operation throws in the body: the exception, or the exception of an exception_ptr. With
+	 * a WEFT_EXCEPTION and its arguments, resume_throwing(give_up, 3), the body performs that effect instead. */
 	template <typename E, typename... Args> Answer resume_throwing(E &&exception, Args &&...args)
 	{
 		auto thrown = detail::thrown_by(std::forward<E>(exception), std::forward<Args>(args)...);
