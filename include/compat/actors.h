@@ -3,10 +3,11 @@
  * actors.h: libseff's actors on top of scheff.h: tasks with a mailbox, which is a channel of weft/sync.h. Programs
  * written for it compile unchanged.
  *
- * Messages are pointers, not NULL; who owns what they point to is the program's affair. An actor that fork_actor made
- * is the scheduler's, and stays until actor_start or scheff_run returns; what is sent to one that has ended is dropped.
+ * Messages are pointers, not NULL; the program decides who owns their targets. The scheduler owns an actor that
+ * fork_actor made, until actor_start or scheff_run returns; a message to an actor that has ended is dropped.
  *
- * Differences that are improvements: an actor that waits for messages costs no time; one that has ended is given back.
+ * Differences that are improvements: an actor that waits for messages costs no time; the memory of an ended actor is
+ * freed.
  *
  * Source of the interface: libseff; none of its code.
  */
@@ -29,7 +30,7 @@ typedef void *(actor_fn_t)(struct actor_t *self);
 typedef struct actor_t {
 	weft_chan_t *actor__mailbox;
 	actor_fn_t *actor__behavior;
-	struct actor_t *actor__next; /* of the scheduler's */
+	struct actor_t *actor__next; /* in the scheduler's list */
 } actor_t;
 
 /** An actor in the caller's storage, without a task. False: no memory. */
@@ -62,7 +63,7 @@ WEFT__HELPER void *actor_remove_msg(actor_t *actor)
 	return weft_chan_receive_until(actor->actor__mailbox, &msg, 0) == 0 ? msg : NULL;
 }
 
-/** In a task: the oldest message, waiting for one if there is none. */
+/** In a task: returns the oldest message, and waits if there is none. */
 WEFT__HELPER void *actor_recv(actor_t *act)
 {
 	void *msg;

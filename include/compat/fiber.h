@@ -23,7 +23,7 @@ WEFT_EXTERN_C_BEGIN
 typedef void *(*fiber_entry_point_t)(void *);
 typedef struct fiber *fiber_t;
 
-/** What fiber_resume returned for: the entry returned; it yielded; it could not run, or ran out of stack. */
+/** Why fiber_resume returned: the entry returned; it yielded; it could not run, or ran out of stack. */
 typedef enum { FIBER_OK = 0, FIBER_YIELD = 1, FIBER_ERROR = 2 } fiber_result_t;
 
 /** Nothing needs to be set up or torn down. */
@@ -50,16 +50,16 @@ WEFT__HELPER fiber_t fiber_alloc(fiber_entry_point_t entry)
 	return fiber_sized_alloc(0, entry);
 }
 
-/** Frees a fiber in whatever state but running. NULL is allowed. */
+/** Frees a fiber in any state except running. NULL is allowed. */
 WEFT__HELPER void fiber_free(fiber_t fiber)
 {
 	weft_delete((weft_coro_t *)(void *)fiber);
 }
 
 /**
- * Starts or continues a fiber; `arg` is its entry's argument the first time, what fiber_yield returns to it later.
+ * Starts or continues a fiber; `arg` is its entry's argument the first time, and later the result of its fiber_yield.
  * @param status  where to write why control came back
- * @return what the entry returned or yielded; NULL if *status is FIBER_ERROR
+ * @return the value that the entry returned or yielded; NULL if *status is FIBER_ERROR
  */
 WEFT__INLINE void *fiber_resume(fiber_t fiber, void *arg, fiber_result_t *status)
 {

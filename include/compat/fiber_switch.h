@@ -2,11 +2,11 @@
 /*
  * fiber_switch.h: the symmetric sibling of fiber.h: control passes sideways, from fiber to fiber, without parents.
  *
- * Design: fiber_main makes a fiber of the program and resumes it; whoever runs then has that call as its resumer, which
- * sees whichever fiber ends. A fiber that is switched to keeps the address of the fiber that switched to it, in a word
- * that only coroutines with WEFT_SAVE_… flags use; on the stack left behind it would be gone under the policy "copy". A
- * fiber that ends by fiber_switch_return cannot be left running while its stack goes away, so the last step goes by way
- * of fiber_main.
+ * Design: fiber_main makes a fiber of the program and resumes it; that call is the resumer of every fiber that runs
+ * then, and sees the end of each. A fiber that is switched to keeps the address of the fiber that switched to it, in a
+ * word that only coroutines with WEFT_SAVE_… flags use; on the stack left behind it would be gone under the policy
+ * "copy". A fiber that ends by fiber_switch_return cannot be left running while its stack goes away, so the last step
+ * goes by way of fiber_main.
  *
  * A fiber stays allocated until fiber_free, also after its end. Thread-safety and signal handlers as in weft/coro.h; a
  * program that runs fiber_main on several threads may switch within each. Source of the interface: fiber-c; none of
@@ -46,7 +46,7 @@ struct fiber__message {
 	weft_coro_t *to;
 };
 
-/* Who switched to a fiber: NULL if that one ended with the switch. */
+/* The fiber that switched to a fiber: NULL if it ended with the switch. */
 WEFT__INLINE fiber_t fiber__from(const weft_coro_t *k)
 {
 	return (fiber_t)k->caught;
@@ -88,7 +88,7 @@ WEFT__HELPER fiber_t fiber_alloc(fiber_entry_point_t entry)
 	return fiber_sized_alloc(0, entry);
 }
 
-/** Frees a fiber in whatever state but running. NULL is allowed. */
+/** Frees a fiber in any state except running. NULL is allowed. */
 WEFT__HELPER void fiber_free(fiber_t fiber)
 {
 	weft_delete((weft_coro_t *)(void *)fiber);
@@ -102,9 +102,9 @@ WEFT__HELPER fiber_t get_active_fiber(void)
 
 /**
  * Suspends the current fiber and continues `to`, which must be suspended (else: reported).
- * @param arg   what `to` gets: its entry's argument, or the result of its pending fiber_switch
- * @param from  where to write who switched back here; NULL if that one ended in doing so
- * @return what is passed to the switch back here
+ * @param arg   the argument of the entry of `to`, or the result of its pending fiber_switch
+ * @param from  where to write the fiber that switches back here; NULL if that fiber ended with its switch
+ * @return the argument of the switch back here
  */
 WEFT__INLINE void *fiber_switch(fiber_t to, void *arg, volatile fiber_t *from)
 {
@@ -157,7 +157,7 @@ WEFT__HELPER void *fiber__run(fiber_entry_point_t entry, void *arg)
 	return r.effect ? NULL : r.payload;
 }
 
-/* fiber_main(main, argc, argv): main's arguments travel as one. */
+/* fiber_main(main, argc, argv): main's arguments are passed as a single argument. */
 struct fiber__program {
 	void *(*main)(int, char **);
 	int argc;
@@ -184,8 +184,8 @@ WEFT_EXTERN_C_END
 /**
  * Runs a function in the first fiber: fiber_main(main, arg) calls main(arg, NULL), fiber_main(main, argc, argv) calls
  * main(argc, argv).
- * @return what the first function returns that any fiber was entered by: returning ends the program's fibers; NULL
- *         also if that cannot be done for lack of memory, or a fiber ran out of stack
+ * @return the result of the first entry function that returns: its return ends the program's fibers. NULL also if
+ *         memory is missing, or if a fiber ran out of stack
  */
 #define fiber_main(...) FIBER__FOURTH(__VA_ARGS__, fiber__main, fiber__run, )(__VA_ARGS__)
 #define FIBER__FOURTH(a, b, c, d, ...) d

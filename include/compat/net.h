@@ -29,7 +29,7 @@
 
 WEFT_EXTERN_C_BEGIN
 
-/* Out of line: the thread, and with it errno's address, may be another one than before the wait. */
+/* Out of line: the thread, and with it errno's address, may differ from that before the wait. */
 __attribute__((noinline, unused)) static int seff_net__fail(int64_t error)
 {
 	errno = (int)-error;
@@ -107,8 +107,8 @@ WEFT__HELPER int await_accept4(int socket_fd)
 	return seff_net__result(weft_accept(socket_fd, NULL, NULL, SOCK_NONBLOCK));
 }
 
-/** What has come, at most `bufsz` bytes; waits for the first. How many; 0: the peer has ended; -1: an error. Where the
- * buffer has room for it a zero follows them, because programs print it as a string. */
+/** Receives the bytes that have arrived, at most `bufsz`; waits for the first byte. Returns their number; 0: the peer
+ * has ended; -1: an error. If the buffer has room, a zero byte follows, because programs print it as a string. */
 WEFT__HELPER int await_recv(int conn_fd, char *buffer, size_t bufsz)
 {
 	int64_t got = weft_recv(conn_fd, buffer, bufsz < INT_MAX ? bufsz : INT_MAX, 0);

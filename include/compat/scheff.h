@@ -4,10 +4,10 @@
  * as C and as C++; link them with libweft-rt (pkg-config weft-rt, weft::rt; `weft run` and `weft cc` do).
  *
  * Design
- *  1. A task is one of weft_rt_run's, detached and named "scheff"; it may use all of weft/sched.h and weft/sync.h.
+ *  1. A task is a task of weft_rt_run, detached and named "scheff"; it may use all of weft/sched.h and weft/sync.h.
  *  2. A sleeping task's waker is a waiter in its frame: nothing is allocated, and the wake may come before the sleep.
- *  3. Effects of seff.h go to the handlers inside of a task. The scheduler's own are others: all 64 numbers are free.
- *  4. The name that all tasks of a scheduler have lies in the scheduler: that is how a task finds it.
+ *  3. Effects of seff.h go to the handlers inside a task. The scheduler has its own effects: all 64 numbers are free.
+ *  4. All tasks of a scheduler have the same name, a string in the scheduler: a task finds the scheduler by it.
  *
  * Differences that are improvements: idle workers sleep; a program in which every task sleeps for ever is reported,
  * with where each sleeps, if it has no other threads; calls outside of a task are reported.
@@ -56,8 +56,8 @@ struct scheff_waker_t {
 typedef bool(scheff_poll_condition_t)(void *);
 typedef bool(scheff_wakeup_manager_t)(struct scheff_waker_t *waker, void *arg);
 
-/** Prepare a scheduler of so many workers, in the caller's storage; scheff_run gives back what it holds. False: there
- * are to be none. */
+/** Prepares a scheduler of n_workers workers, in the caller's storage; scheff_run releases its resources. Returns false
+ * if n_workers is 0. */
 WEFT__HELPER bool scheff_init(scheff_t *self, size_t n_workers)
 {
 	static const char name[sizeof self->scheff__name] = "scheff";
@@ -91,8 +91,8 @@ WEFT__HELPER void scheff__die(const char *what, int error)
 	weft__die_saying(what, ": ", error == -EPERM ? "was called outside of a task of scheff_run" : strerror(-error));
 }
 
-/** In a task: start another, which tends to run next, and the caller after it. No memory: reported, and the process
- * ends, because the caller could not be told. */
+/** In a task: starts a new task, which usually runs next, and the caller after it. Lack of memory is reported and ends
+ * the process, because the function has no result. */
 WEFT__HELPER void scheff_fork(seff_start_fun_t *fn, void *arg)
 {
 	weft_task_attr_t attr;
@@ -105,7 +105,7 @@ WEFT__HELPER void scheff_fork(seff_start_fun_t *fn, void *arg)
 		scheff__die("scheff_fork", error);
 }
 
-/* Cheaper than an atomic sum; that one may be lost does not matter. */
+/* Cheaper than an atomic sum; a lost increment does not matter. */
 WEFT__INLINE uint32_t scheff__turn(uint32_t *turns)
 {
 	uint32_t turn = __atomic_load_n(turns, __ATOMIC_RELAXED) + 1;
@@ -114,8 +114,8 @@ WEFT__INLINE uint32_t scheff__turn(uint32_t *turns)
 	return turn;
 }
 
-/** In a task: let others run until the condition holds; if it does already, each 64th time, so that programs may wait
- * by calling this again and again. It is asked on the caller's stack. */
+/** In a task: lets other tasks run until the condition holds. If it holds at once, every 64th call does so too, so that
+ * programs may wait by repeated calls. The condition is called on the caller's stack. */
 WEFT__HELPER void scheff_poll(scheff_poll_condition_t *poll, void *poll_arg)
 {
 	static __thread uint32_t polls; /* atomic, because a task may take its address to another thread */
@@ -138,7 +138,7 @@ WEFT__HELPER void scheff_sleep(scheff_wakeup_manager_t *must_sleep, void *arg)
 	weft_waiter_init(&waker.scheff__waiter, "scheff_wake, given", arg, WEFT_NEVER);
 	if (!must_sleep(&waker, arg))
 		return;
-	/* Who has the waker must be able to use it. */
+	/* The owner of the waker must be able to use it. */
 	weft_shield_begin();
 	(void)weft_wait(&waker.scheff__waiter);
 	weft_shield_end();
@@ -168,7 +168,7 @@ WEFT__HELPER void scheff__let_them_end(void)
 		(void)weft_task_yield();
 }
 
-/* The first task: starts the others. */
+/* The first task: starts the other tasks. */
 WEFT__HELPER void *scheff__begin(void *scheduler)
 {
 	scheff_t *self = (scheff_t *)scheduler;
@@ -212,7 +212,7 @@ WEFT__HELPER void scheff_run(scheff_t *self)
 	self->scheff__actors = NULL;
 }
 
-/** What the workers did, on standard output. After scheff_run. */
+/** Prints the workers' counters on standard output. After scheff_run. */
 WEFT__HELPER void scheff_print_stats(scheff_t *self)
 {
 	const weft_rt_stats_t *s = &self->scheff__stats;

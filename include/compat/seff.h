@@ -9,22 +9,22 @@
  *  2. Effects keep their numbers 0…63, which the core handles as the bits of `tags`. Inside, effect n is the pointer
  *     n + 1, because NULL means "returned"; back outside, subtracting 1 makes that the all-ones number.
  *  3. ~0 catches effects of weft/effect.h too (their number is then their address - 1); 0 catches none. A search begins
- *     where those of weft/effect.h do: in a tail clause of weft/handler.h, outside of its handler.
- *  4. What a search found is remembered, as for effects of weft/effect.h (weft/handler_cache.h): a perform costs the
+ *     where a search of weft/effect.h does: in a tail clause of weft/handler.h, outside of its handler.
+ *  4. The result of a search is cached, as for effects of weft/effect.h (weft/handler_cache.h): a perform costs the
  * same under
- *     any number of handlers of something else. A resume with another set than the last time forgets it.
- *  5. Sizes of stacks are hints: real code fits, whatever a program asks for. Where stacks can be tiny and grow, one of
- *     which at most 1 KiB is asked begins tiny; one of which nothing is asked begins tiny, with room for a few calls.
+ *     any number of handlers of other effects. A resume with a set that differs from the last set forgets it.
+ *  5. Sizes of stacks are hints: real code fits, whatever a program asks for. If stacks can be tiny and grow, a
+ *     stack of at most 1 KiB begins tiny; a stack without a size begins tiny, with room for a few calls.
  *  6. PERFORM is inlined, so under gcc a recursive function that performs saves every register at each level.
  *     Rejected: a call of a function that performs. libseff's product_early then took 0.8 of the time with gcc, but
  *     resume_nontail 2.6 times as long, and countdown, iterator and parsing_dollars 1.2 times.
- *  7. seff_yield is inlined, too, but for code that is compiled for linked stacks (WEFT_SMALL_FRAMES): there it is a
- *     call, 1.3 ns, so that frames stay small where memory is what counts. Without it libseff's memory_bench with 16
+ *  7. seff_yield is inlined, too, except in code that is compiled for linked stacks (WEFT_SMALL_FRAMES): there it is a
+ *     call, 1.3 ns, so that frames stay small. Without it libseff's memory_bench with 16
  *     calls takes 80 bytes a call and 6.4 KB a coroutine, with it 5 and 1.3 KB: compilers inline the recursion then.
  *
  * Differences that are improvements: effects 31…63 work; an unhandled effect, resuming a finished coroutine and running
  * out of stack are reported in one line; coroutines abandoned inside another are reclaimed with it; initialising an
- * object anew releases what it held; running out of memory is an error (NULL or false, and errno), not an exit.
+ * object anew releases its resources; running out of memory is an error (NULL or false, and errno), not an exit.
  * A coroutine whose stack cannot grow (policy commit) ends the process with a line, as an overflow does elsewhere:
  * programs of this kind ask for no such request, and would resume it for ever.
  *
@@ -70,7 +70,7 @@ WEFT__HELPER weft_attr_t seff__attr(size_t size)
 	return attr;
 }
 
-/* What it is to start over with lies in words that only coroutines with WEFT_SAVE_… flags use. */
+/* The function and the argument for a restart are in words that only coroutines with WEFT_SAVE_… flags use. */
 WEFT__INLINE void seff__made(seff_coroutine_t *k, seff_start_fun_t *fn, void *arg)
 {
 	weft_coro_t *coro = seff__core(k);
@@ -125,7 +125,7 @@ WEFT__HELPER bool seff_coroutine_init(seff_coroutine_t *k, seff_start_fun_t *fn,
 	return seff_coroutine_init_sized(k, fn, arg, 0);
 }
 
-/** Gives back what init took. Where a coroutine around it was ended first, nothing is left to give back. */
+/** Releases the resources of init. If a coroutine around it was ended first, they have been released already. */
 WEFT__HELPER void seff_coroutine_release(seff_coroutine_t *k)
 {
 	if (weft_state(seff__core(k)) != WEFT_DELETED)
@@ -162,7 +162,7 @@ __attribute__((unused, cold, noreturn)) static void seff__die_failed(const weft_
 	weft__die_saying(why, "", "");
 }
 
-/* What `k` requested is in no set: an exception that left it, its failure, or an effect of weft/effect.h. */
+/* The request of `k` is in no set: an exception that left it, its failure, or an effect of weft/effect.h. */
 __attribute__((unused, cold, noinline)) static void seff__ended(seff_coroutine_t *k, const struct weft_effect *effect,
 								void *payload)
 {
@@ -192,8 +192,8 @@ WEFT__INLINE void seff__enter(weft_coro_t *k, effect_set handled)
 }
 
 /**
- * Starts or continues `k`, handling the effects of the set for this run. The first resume ignores `arg`; later ones
- * make it the result of the pending perform.
+ * Starts or continues `k`, handling the effects of the set for this run. The first resume ignores `arg`; for later
+ * resumes it is the result of the pending perform.
  */
 WEFT__HOT seff_request_t seff_resume(seff_coroutine_t *k, void *arg, effect_set handled)
 {
@@ -294,8 +294,8 @@ WEFT__HELPER default_handler_t *seff_get_default_handler(effect_id effect)
 	return effect < MAX_EFFECTS ? __atomic_load_n(&seff__default_handlers[effect], __ATOMIC_ACQUIRE) : NULL;
 }
 
-/** Sets what runs in place where no handler is in scope, for the whole process; returns what did before. A handler that
- * is part of a shared object is removed when the object is unloaded. */
+/** Sets the function that runs in place of a missing handler, for the whole process; returns the previous function. A
+ * handler that is part of a shared object is removed when the object is unloaded. */
 WEFT__HELPER default_handler_t *seff_set_default_handler(effect_id effect, default_handler_t *handler)
 {
 	if (effect >= MAX_EFFECTS)
@@ -328,7 +328,7 @@ WEFT__HOT void *seff__yield(seff_coroutine_t *k, effect_id effect, void *payload
 	return weft_yield(seff__core(k), (const struct weft_effect *)(uintptr_t)(effect + 1), payload);
 }
 
-/** Suspends `k`, the current coroutine or an ancestor, without a search. Returns what the next resume passes. */
+/** Suspends `k`, the current coroutine or an ancestor, without a search. Returns the argument of the next resume. */
 #ifdef WEFT_SMALL_FRAMES
 SEFF__APART void *seff_yield(seff_coroutine_t *k, effect_id effect, void *payload)
 #else
@@ -338,14 +338,14 @@ WEFT__INLINE void *seff_yield(seff_coroutine_t *k, effect_id effect, void *paylo
 	return seff__yield(k, effect, payload);
 }
 
-/** As seff_yield, but `k` is finished: nothing is saved. `state` says so while what is deferred in it runs. */
+/** Like seff_yield, but `k` is finished: nothing is saved. `state` is FINISHED while its deferred functions run. */
 WEFT__HOT WEFT__NORETURN void seff_exit(seff_coroutine_t *k, effect_id effect, void *payload)
 {
 	k->state = FINISHED;
 	weft_exit(seff__core(k), (const struct weft_effect *)(uintptr_t)(effect + 1), payload);
 }
 
-/* Where an earlier search found that the effect is handled; NULL if a search has to say. */
+/* The coroutine whose resumer handles the effect, from an earlier search; NULL if a search is needed. */
 WEFT__HOT weft_coro_t *seff__found(weft_coro_t *self, effect_id effect)
 {
 	unsigned number = (unsigned)effect;
@@ -480,7 +480,7 @@ typedef void seff__payload_of_return;
 		__VA_ARGS__                                                                                            \
 	}
 
-/** The same for the end of the coroutine: `payload.result` is what its function returned. */
+/** Like CASE_EFFECT, for the end of the coroutine: `payload.result` is its function's result. */
 #define CASE_RETURN(request, ...)                                                                                      \
 	case seff__id_return: {                                                                                        \
 		struct {                                                                                               \
@@ -492,8 +492,8 @@ typedef void seff__payload_of_return;
 
 /**
  * MAKE_SYSCALL_WRAPPER(result, function, parameter types…) declares `function_syscall_wrapper`, to call code that was
- * not compiled for growing stacks. Stacks that are contiguous need nothing of it: the wrapper is the function.
- * In C the linker finds the function by its name: no declaration need come before, and one may have other types. So
+ * not compiled for growing stacks. On contiguous stacks the wrapper is the function itself.
+ * In C the linker finds the function by its name: no declaration is needed, and a declaration may have other types. So
  * accept4 can be wrapped without _GNU_SOURCE. A static function cannot be wrapped. In C++ the function must be known.
  */
 #ifdef __cplusplus

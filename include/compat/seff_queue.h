@@ -14,9 +14,9 @@
  *   queue_elt_t tl_queue_steal(tl_queue_t *queue)                       take the oldest; EMPTY: there is none
  *
  * The caller owns the queue's storage, and the tasks: a queue keeps only their addresses. A queue that cannot grow ends
- * the process with a line, because its functions have no result that could say so. Any thread may steal; the others are
- * for the queue's owner, one thread at a time. No function suspends, and each may be called on any stack. No function
- * ends a queue, as in libseff: its ring stays allocated.
+ * the process with a line, because its functions have no result for an error. Any thread may steal; the other functions
+ * are for the queue's owner, one thread at a time. No function suspends, and each may be called on any stack. No
+ * function ends a queue, as in libseff: its ring stays allocated.
  *
  * Source of the interface: libseff; none of its code.
  */

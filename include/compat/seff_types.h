@@ -2,8 +2,8 @@
 /*
  * seff_types.h: the types of seff.h. See there.
  *
- * A seff_coroutine_t is a weft_coro_t. Its `state` is kept in the word of the core's object that is its user's
- * (weft_user_data), so that a pointer to one is a pointer to the other and nothing is allocated beside it.
+ * A seff_coroutine_t is a weft_coro_t. Its `state` is kept in the user's word of that object
+ * (weft_user_data), so that both have the same address and nothing else is allocated.
  */
 #ifndef SEFF_TYPES_H
 #define SEFF_TYPES_H
@@ -14,7 +14,7 @@ WEFT_EXTERN_C_BEGIN
 
 /** An effect: a number chosen by hand, 0 to 63. */
 typedef uint64_t effect_id;
-/** A set of effects: bit n is effect n. 0 is none of them, ~0 is whatever comes. */
+/** A set of effects: bit n is effect n. 0 is no effect, ~0 is every effect. */
 typedef uint64_t effect_set;
 
 /** The effect of a request that says the coroutine's function returned. */
@@ -36,7 +36,7 @@ typedef enum __attribute__((may_alias)) seff_coroutine_state_t {
 } seff_coroutine_state_t;
 
 typedef void *(seff_start_fun_t)(void *);
-/** Runs in place of a missing handler: gets the payload, returns what the performer receives. */
+/** Runs in place of a missing handler: gets the payload, returns the performer's result. */
 typedef void *(default_handler_t)(void *);
 
 /* Storage comes from malloc as well, which aligns to 16; the core's own objects are better placed. */
