@@ -1,40 +1,40 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# How tests are declared. A directory of tests has a tests.cmake, which CMakeLists.txt includes. All are in one scope, so that
-# each object is made once, whoever needs it. Design:
-#  1. A *library* is a compiler with flags. The sources of Weft are compiled so once; programs name the library they want.
+# How tests are declared. A directory of tests has a tests.cmake, which CMakeLists.txt includes. All of them share one scope, so
+# that each object is made once, for all tests that need it. Design:
+#  1. A *library* is a compiler with flags. The sources of Weft are compiled once for each library; a program names its library.
 #  2. A *program* is sources, compiled by its library's compiler with its library's flags and more, linked with its objects.
 #  3. A *test* is a command with an environment. It passes if the command ends with 0 and prints no line "not ok". A line "ok" of
-#     its output counts as a result, for programs that make several.
+#     its output counts as a result, for programs with several results.
 #  4. A *canary* is a bug, built in by -DWEFT_CANARY_name in sources that say WEFT_CANARY(name). Its test passes if the command
-#     runs, fails, and says what went wrong.
+#     runs, fails, and its output names the fault.
 #  5. Nothing is built that no test asks for: the test build.PART builds what the tests of that directory need, and ctest runs it
 #     before them (a fixture).
 #
-#   weft_part(NAME LAYER [QUICK] [FIRST] [SLOW] [DEBUGGED])   what follows belongs to this part, and tests this layer (ARCHITECTURE.md;
-#                                           "tools", "all"); QUICK: ./weft test runs it; FIRST: before others; SLOW: it takes minutes;
+#   weft_part(NAME LAYER [QUICK] [FIRST] [SLOW] [DEBUGGED])   begins a part, which tests this layer (ARCHITECTURE.md;
+#                                           "tools", "all"); QUICK: ./weft test runs it; FIRST: before other parts; SLOW: it takes minutes;
 #                                           DEBUGGED: debuggers look at variables and types, so everything is compiled with -g
-#   weft_library(NAME COMPILER FLAG…)       gcc, clang and others, below
+#   weft_library(NAME COMPILER FLAG…)       gcc, clang and other names, below
 #   weft_named(OUT FLAG…)                   sets OUT to these flags as part of a name
-#   weft_library_needs(NAME FILE…)          what must be built before anything is compiled with its flags
+#   weft_library_needs(NAME FILE…)          files to be built before any source is compiled with its flags
 #   weft_program(NAME LIBRARY SOURCES FILE… [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [WITHOUT OBJECT…] [CANARY NAME] [SHARED NAME…]
-#                [BARE] [UNEXPORTED])       BARE: without Weft; UNEXPORTED: what it loads does not see its effects
+#                [BARE] [UNEXPORTED])       BARE: without Weft; UNEXPORTED: objects that it loads do not see its effects
 #   weft_shared(NAME LIBRARY [WEFT] [SOURCES FILE…] [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [SHARED NAME…])
 #   weft_archive(NAME LIBRARY [CANARY NAME])            Weft alone: NAME.LIBRARY.a
 #   weft_linked(NAME KIND COMPILER SOURCES FILE… [FLAGS FLAG…] [OBJECTS FILE…] [LINK ARG…] [ASSEMBLED])   by `weft cc --instrument KIND`,
 #                                           KIND none: without; ASSEMBLED: from assembly that all kinds share
-#   weft_assembled(OUT PLACE COMPILE ASSEMBLE NEEDED FILE FLAG…)   sets OUT to the path of an object, made from assembly that all share
+#   weft_assembled(OUT PLACE COMPILE ASSEMBLE NEEDED FILE FLAG…)   sets OUT to the path of an object, made from assembly that all kinds share
 #   weft_object(OUT LIBRARY FILE [FLAG…])   sets OUT to the path of an object
 #   weft_linked_object(OUT KIND LIBRARY FILE [FLAG…])   likewise an object, for OBJECTS of a program
 #   weft_test(NAME COMMAND WORD… [ON POLICY…] [GUARDS GUARD…] [ENV NAME=VALUE…] [SECONDS N] [ALONE]
 #             [ENDS CODE] [FAILS] [SAYS REGEX] [PRINTS FILE] [NEEDS FILE…])
 #   weft_sanitizer_works(OUT COMPILER KIND) is its run time installed?
-#   weft_skip(NAME WHY)                     what cannot be tested here, and how to get what is missing
+#   weft_skip(NAME WHY)                     names a test that cannot run here, and the missing package
 #
 # A WORD like @NAME.LIBRARY (@NAME.KIND.COMPILER if linked) is a program of this part.
 # ON and GUARDS: once for each, with WEFT_STACK and WEFT_GUARD. SECONDS: the time limit (60) on the machine that it is stated for.
-# ALONE: nothing runs beside it, since it measures or fills the memory. ENDS: the exit code, 128 + the number if by a signal, several as 1|134;
-# FAILS: any but 0; SAYS: what the output matches (bash's =~; a dot for each semicolon); PRINTS: what its standard output is, exactly;
+# ALONE: no test runs beside it, because it measures or fills the memory. ENDS: the exit code, 128 + the number if by a signal, several as 1|134;
+# FAILS: any but 0; SAYS: a pattern that the output matches (bash's =~; a dot for each semicolon); PRINTS: a file equal to its standard output;
 # NEEDS: files that must be built before.
 
 set(weft_tests ${CMAKE_CURRENT_SOURCE_DIR})
@@ -48,7 +48,7 @@ list(FILTER weft_library_sources EXCLUDE REGEX "/src/(activity|http)/")
 set(weft_core_sources ${weft_library_sources})
 list(FILTER weft_core_sources EXCLUDE REGEX "/src/(sched|sync|io)/")
 
-# Compilers: the C one's name, and the C++ one that belongs to it.
+# Compilers: the names of a C compiler and of its C++ compiler.
 set(weft_gcc gcc)
 set(weft_gcc_cxx g++)
 set(weft_clangs clang-16 clang clang-17 clang-18 clang-19 clang-20 clang-21 clang-22)
@@ -62,7 +62,7 @@ if(WEFT_CLANG)
 	list(APPEND weft_compilers clang)
 endif()
 
-# Cross compilers, by the processor's name, for libraries of other architectures; what runs their programs.
+# Cross compilers, by the processor's name, for libraries of other architectures; and the emulators.
 set(weft_aarch64 aarch64-linux-gnu-gcc)
 set(weft_aarch64_cxx aarch64-linux-gnu-g++)
 set(weft_riscv64 riscv64-linux-gnu-gcc)
@@ -77,7 +77,7 @@ set(weft_emulator_aarch64 ${weft_tests}/emulate aarch64)
 
 set(weft_without_activities "no clang here compiles activities: ./weft test --full fetches clang 22 and the headers of LLVM")
 
-# The limits are stated for a machine that does this piece of work in 0.16 seconds. A slower one gets more time, up to four times.
+# The limits are stated for a machine that does this piece of work in 0.16 seconds. A slower machine gets more time, up to four times.
 set(WEFT_PATIENCE 1 CACHE STRING "Multiplies the time limits of all tests")
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 execute_process(
@@ -234,9 +234,9 @@ function(weft_language driver standard compiler file)
 	set(${standard} ${flag} PARENT_SCOPE)
 endfunction()
 
-# assembled(OUT PLACE COMPILE ASSEMBLE NEEDED FILE FLAG…): what the compiler makes of a file is the same for each instrumentation, whose
-# work begins with the assembler, and takes most of the time. COMPILE makes it once, ASSEMBLE an object of it, for whose PLACE NEEDED
-# files must be there.
+# assembled(OUT PLACE COMPILE ASSEMBLE NEEDED FILE FLAG…): the compiler's output for a file is the same for each instrumentation, whose
+# work begins with the assembler, and takes most of the time. COMPILE makes the assembly once, ASSEMBLE makes an object of it at PLACE,
+# after the NEEDED files.
 function(weft_assembled out place compile assemble needed file)
 	get_filename_component(file ${file} ABSOLUTE BASE_DIR ${weft_tests}/${weft_part})
 	string(MD5 which "${weft_symbols} ${compile} ${ARGN}")
@@ -287,7 +287,7 @@ function(weft_canaries out file)
 	set(${out} "${names}" PARENT_SCOPE)
 endfunction()
 
-# has_canary(OUT CANARY FILE…): which of these files, and of those of Weft, have it. A canary that no file has would prove nothing.
+# has_canary(OUT CANARY FILE…): the files, among these and Weft's, that have the canary. A canary that no file has would prove nothing.
 file(GLOB weft_files ${weft_root}/src/*/*.[chS] ${weft_root}/include/*/*.h* ${weft_root}/include/*/*/*.h)
 function(weft_has_canary out canary)
 	get_property(known GLOBAL PROPERTY "weft_has_${canary}_${ARGN}")
@@ -309,7 +309,7 @@ function(weft_has_canary out canary)
 	set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# sees(OUT FILE AMONG…): is this file one of those, or does it include one, or include what does? Then it has their canary.
+# sees(OUT FILE AMONG…): true if FILE is among these files or includes any of them, directly or not. Then it has their canary.
 set(weft_include_places ${weft_root}/include ${weft_root}/include/compat ${weft_root}/src ${weft_tests})
 function(weft_sees out file)
 	set(seen)
@@ -346,8 +346,8 @@ function(weft_sees out file)
 	set(${out} FALSE PARENT_SCOPE)
 endfunction()
 
-# canary_flag(OUT CANARY SOURCE FILE…): what makes the source one with that canary, which is in files of Weft or in these. Nothing if
-# it has none of them, or CANARY is empty.
+# canary_flag(OUT CANARY SOURCE FILE…): the flag that compiles SOURCE with the canary, which is in files of Weft or in these. Empty if
+# SOURCE does not have the canary, or if CANARY is empty.
 function(weft_canary_flag out canary source)
 	set(${out} PARENT_SCOPE)
 	if(canary)
@@ -359,7 +359,7 @@ function(weft_canary_flag out canary source)
 	endif()
 endfunction()
 
-# objects(OUT LIBRARY [CANARY]): those of Weft. With a canary, the sources that have it are compiled with it, or include what has it.
+# objects(OUT LIBRARY [CANARY]): the objects of Weft. The sources that have or include the canary are compiled with it.
 function(weft_objects out library canary)
 	get_property(known GLOBAL PROPERTY ${weft_sources}_${library}_${weft_symbols})
 	if(known AND NOT canary)
@@ -469,7 +469,7 @@ function(weft_archive name library)
 		VERBATIM)
 endfunction()
 
-# `weft cc` builds what it needs at its first use; after that several may run at once.
+# `weft cc` builds its tools at its first use; after that several commands may run at once.
 file(
 	GLOB weft_tools
 	CONFIGURE_DEPENDS

@@ -31,8 +31,8 @@ BUILD = pathlib.Path(os.environ.get("WEFT_BUILD_ROOT") or SOURCE / "build")
 ENDED = re.compile(r" *(\d+)/(\d+) Test +#\d+: (.*?) \.* *(\**)([A-Za-z].*?) *([\d.]+) sec(.*)$")
 BETWEEN = re.compile(r" *Start +\d+: |\d+% tests passed, ")
 TAIL = 25  # lines of a failed test's output that are shown: its end,
-BEFORE, PLACES = 12, 6  # and so many before each of its first failures
-SHORT = {"Passed": "ok", "Skipped": "SKIPPED", "Timeout": "TIMEOUT"}  # verdicts of ctest; others are failures
+BEFORE, PLACES = 12, 6  # and the number of lines before each of its first failures
+SHORT = {"Passed": "ok", "Skipped": "SKIPPED", "Timeout": "TIMEOUT"}  # verdicts of ctest; all other verdicts are failures
 GUESS = 1.0  # seconds assumed for a test without an earlier run
 
 
@@ -65,8 +65,8 @@ class Test:
 
 
 class Memory:
-    """What is known from earlier runs: how long each test took, and which tests failed in the last run, or since then were not run
-    again."""
+    """The results of earlier runs: how long each test took, and which tests failed in the last run, or have not run since
+    then."""
 
     def __init__(self, path):
         self.path, self.failed = path, []
@@ -95,13 +95,13 @@ class Run:
         return sum(self.memory.seconds.get(name, GUESS) for name in names)
 
     def left(self):
-        """Minutes; by how long what has ended took here, against what was expected of it."""
+        """Minutes; scaled by the time of the ended tests, compared with their expected time."""
         ended = {test.name for test in self.ended}
         done, rest = self.expected(ended), self.expected(self.names - ended)
         return (time.monotonic() - self.began) * rest / max(done, 0.1) / 60
 
     def read(self, stream):
-        """ctest's lines, as they come. The output of a test that failed is what stands behind its verdict."""
+        """ctest's lines, as they come. The output of a failed test follows its verdict."""
         failed = None
         for line in stream:
             line = line.rstrip("\n")
@@ -134,7 +134,7 @@ class Run:
 
 
 def count_results(tests, log):
-    """ctest shows what failed; what the others printed is in its log."""
+    """ctest shows the output of failed tests; the output of the remaining tests is in its log."""
     by_name, lines, current = {test.name: test for test in tests}, {}, None
     try:
         text = log.read_text(errors="replace").splitlines()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Is a mistake called what it is, by one error and in ten lines at most? wrong.py NAME FILE COMPILER… : NAME is gcc, g++, clang or clang++.
+"""Checks that a mistake gets one error, which names it, in ten lines at most: wrong.py NAME FILE COMPILER… : NAME is gcc, g++, clang or clang++.
 Compilers after gcc 12 and clang 16 quote more lines of source: there an error may take 14 lines.
 
-The first lines of the file say what the error must say: "says:", or for one compiler its name; what must stand in it beside that,
-"names:" or for one compiler "gcc-names:"; and "clang-lines:", "gcc-errors:" and the like, if a compiler needs more lines or errors. "only the
+The first lines of the file give the text of the error: "says:", or for a single compiler its name; further text of it, "names:" or
+for a single compiler "gcc-names:"; and "clang-lines:", "gcc-errors:" and the like, if a compiler needs more lines or errors. "only the
 first:" lists compilers whose errors and lines are not counted.
 """
 import os

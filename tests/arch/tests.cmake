@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Other architectures, in an emulator (qemu-user) and by Debian's cross compilers: the examples, the conformance suite, random programs
-# of effects and of copied stacks against models, C++ and its exceptions, ends of coroutines, tasks, and I/O by epoll. What a processor
-# does not have is refused by name. The emulator has no io_uring, and orders memory no more weakly than the machine it runs on.
+# of effects and of copied stacks against models, C++ and its exceptions, ends of coroutines, tasks, and I/O by epoll. A feature that a
+# processor lacks is refused by name. The emulator has no io_uring, and orders memory no more weakly than the machine it runs on.
 weft_part(arch all SLOW)
 
 # arch_program(NAME LIBRARY FILE …): of a file of another part.
@@ -25,7 +25,7 @@ function(arch_core library)
 	weft_test(cxx.exceptions.${library} COMMAND @cxx_exceptions.${library})
 endfunction()
 
-# arch_rest(LIBRARY): what does not differ by how code is compiled.
+# arch_rest(LIBRARY): tests that do not depend on how code is compiled.
 function(arch_rest library)
 	foreach(name effects cancel coroutine generator handlers await)
 		arch_program(cxx_${name} ${library} cxx/${name}.cc FLAGS -std=c++20 -Wall -Wextra)
@@ -63,7 +63,7 @@ function(arch_rest library)
 	endforeach()
 endfunction()
 
-# arch_examples(LIBRARY): not processes, because the emulator knows no pidfd of children; threads, which calls what needs a system stack (x86-64 only).
+# arch_examples(LIBRARY): not processes, because the emulator knows no pidfd of children; threads, which needs a system stack (x86-64 only).
 function(arch_examples library)
 	file(GLOB sources CONFIGURE_DEPENDS ${weft_root}/examples/*.c ${weft_root}/examples/*.cpp)
 	foreach(source IN LISTS sources)

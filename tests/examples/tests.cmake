@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The programs of examples/ print what examples/expected says: by gcc and clang, without and with optimization, without a warning, on
-# every policy; instrumented, on stacks of chunks; by `weft run`; those with tasks also simulated. They leave no coroutine and no memory behind, and end well where
+# The programs of examples/ print the text in examples/expected: by gcc and clang, without and with optimization, without a warning, on
+# every policy; instrumented, on stacks of chunks; by `weft run`; those with tasks also simulated. They leave no coroutine and no memory behind, and end properly if
 # there is no memory for stacks.
 weft_part(examples all SLOW)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Runs the `checks` of a program of tests/as in coroutines and in threads, on the policy in force, each time from
- * another depth, so that chunks end everywhere in it. Fails if a check does, or if a linked stack never had to grow
- * while they ran. (Under look-ahead it may have grown before: what calls them may have asked for all that they need.)
+ * a different depth, so that chunks end everywhere in it. Fails if a check fails, or if a linked stack never had to
+ * grow while they ran. (Under look-ahead it may have grown before: their caller may have reserved all that they need.)
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ static __attribute__((noinline)) int checks_that_may_grow(void)
 }
 
 /* Starts the checks with that many frames on the stack already. Frames, and not one array: an array that does not fit
- * goes to the heap, and one that fits has asked for what is called behind it, too. */
+ * goes to the heap, and an array that fits also reserves the stack of the calls behind it. */
 static __attribute__((noinline)) int from_depth(intptr_t frames)
 {
 	char frame[STEP] = {1};
@@ -48,7 +48,7 @@ static void *body(void *depth)
 	return (void *)(intptr_t)from_depth((intptr_t)depth);
 }
 
-/* Twice: what was grown the first time is there the second time. */
+/* Twice: the second time the stack has already grown. */
 static void *twice(void *depth)
 {
 	intptr_t failures = (intptr_t)body(depth);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The simulated world without memory: see ../sched/refusing.h. What succeeds is right.
+ * The simulated world without memory: see ../sched/refusing.h. An operation that succeeds gives the right result.
  *
  *   refuse [K WIDTH]
  */
@@ -14,7 +14,7 @@
 
 enum { BYTES = 3000 };
 
-/* Ends the task with the error, if it is one. */
+/* Ends the task if the result is an error. */
 static int64_t or_fail(int64_t result)
 {
 	if (result < 0)

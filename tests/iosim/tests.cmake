@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The simulated world of I/O: sockets, pipes, files, and what goes wrong with them, under many seeds, each of which repeats exactly.
+# The simulated world of I/O: sockets, pipes, files, and their failures, under many seeds, each of which repeats exactly.
 weft_part(iosim io QUICK)
 
 weft_program(sim gcc SOURCES sim.c FLAGS -Wall -Wextra)
@@ -14,7 +14,7 @@ else()
 	weft_skip(sim.asan "gcc has no such run time here: apt-get install --no-install-recommends libasan8")
 endif()
 
-# Changes of files, compared with those that the kernel's inotify tells. By hand 10^4: watch.gcc 0 10000.
+# Changes of files, compared with the events of the kernel's inotify. By hand 10^4: watch.gcc 0 10000.
 weft_program(watch gcc SOURCES watch.c FLAGS -Wall -Wextra)
 weft_test(watch COMMAND @watch.gcc 0 400 SECONDS 120)
 if(works)

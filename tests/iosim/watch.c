@@ -235,7 +235,7 @@ static struct call draw_call(void)
 		c.flags = adds[draw(&numbers, sizeof adds / sizeof *adds)];
 	else
 		c.flags = draw(&numbers, 6);
-	/* A directory that a simulation renames has no entries, and is not what the others are in. */
+	/* A directory that a simulation renames has no entries, and is not the directory of the other files. */
 	if (c.name == 0 && (c.what == RENAMES || c.what == REMOVES || c.what == UNLINKS))
 		c.name = 1 + (int)draw(&numbers, NAMES - 1);
 	return c;

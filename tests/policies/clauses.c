@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Clauses that bring in what decides about requests, and nothing else here does: compiled with WITH a tail clause, a
- * general one that decides nothing, or an abort clause.
+ * Clauses that alone link the code which decides about requests: compiled with WITH a tail clause, a general clause
+ * that decides nothing, or an abort clause.
  */
 #include <stdio.h>
 #include <weft/link_policies.h>

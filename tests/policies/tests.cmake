@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Programs linked with the static library and some of its policies: what is named works, the rest is refused in a line, and no part
-# comes in pieces or unasked. The library's zeroed data stays below 64 KiB. tests/lanes/install says how large such a program may be.
+# Programs linked with the static library and some of its policies: the named policies work, the rest are refused in a line, and no part
+# is linked incompletely or without need. The library's zeroed data stays below 64 KiB. tests/lanes/install says how large such a program may be.
 weft_part(policies effect QUICK)
 
 set(parts ${weft_tests}/policies/parts)
@@ -49,7 +49,7 @@ foreach(compiler IN LISTS weft_compilers)
 			"^weft: WEFT_STACK=${policy} is ignored: the program was linked without this policy. name it in WEFT_POLICIES .weft/link_policies.h.$")
 	endforeach()
 
-	# A system stack is a linked one, and takes no policy's part.
+	# A system stack is a linked stack, and needs no policy's part.
 	weft_program(system ${compiler} BARE SOURCES system.c FLAGS -Wall -Wextra -O1 OBJECTS ${policies_archive} LINK ${policies_archive})
 	weft_test(system.${compiler} COMMAND @system.${compiler})
 	weft_test(parts.system.${compiler} COMMAND ${parts} @system.${compiler} linked ends spent)
@@ -71,7 +71,7 @@ foreach(compiler IN LISTS weft_compilers)
 		SAYS "^weft: handler \"handler\", effect \"next\": its general clause returned without a decision")
 endforeach()
 
-# The same source may be linked with the shared library, where the choice means nothing.
+# The same source may be linked with the shared library, where the choice has no effect.
 weft_shared(weft gcc WEFT)
 weft_program(shared gcc SOURCES clones.c FLAGS -Wall -Wextra SHARED weft.gcc)
 weft_test(shared COMMAND @shared.gcc)

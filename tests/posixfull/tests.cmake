@@ -56,11 +56,11 @@ if(weft_pq_h)
 		  SECONDS 120 NEEDS ${weft_cc})
 endif()
 weft_test(ping COMMAND ${weft_root}/weft run ${weft_root}/examples/libraries/ping.c SAYS "z.z" NEEDS ${weft_cc})
-# A program without tasks is told so; one that cannot be preloaded is refused; a script runs.
+# A program without tasks gets a message; a program that cannot be preloaded is refused; a script runs.
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/posixfull/without.c "int main(void) { return 3; }\n")
 weft_test(useless COMMAND ${weft_root}/weft run --posix ${CMAKE_CURRENT_BINARY_DIR}/posixfull/without.c ENDS 3 SAYS "has no tasks of Weft" NEEDS
 	  ${weft_cc})
-# One with tasks, and nothing in it that could meet the shared object.
+# A program with tasks that links nothing of the shared object.
 set(unlinked ${CMAKE_CURRENT_BINARY_DIR}/posixfull/unlinked)
 weft_test(unlinked COMMAND sh -c "\"$@\" && exec \"${weft_root}/weft\" run --posix \"$0\"" ${unlinked} ${link} ${archive} -pthread -o ${unlinked}
 	  SAYS "was linked without weft-posix" NEEDS ${archive} ${weft_cc})

@@ -2,7 +2,7 @@
 /*
  * a4 THREADS COROUTINES N RUNS: experiment A4 of the lab over and over. Each thread runs coroutines that perform
  * async_op(N … 1); a recursive handler returns (i + rest) XOR 0xABCDEF. Every second coroutine is handled inside
- * another one, whose stack must grow for the recursion. All sums must be what plain recursion gives.
+ * another coroutine, whose stack must grow for the recursion. All sums must equal those of plain recursion.
  */
 #include <pthread.h>
 #include <stdio.h>

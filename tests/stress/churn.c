@@ -55,7 +55,7 @@ static void *lives(void *argument)
 	return argument;
 }
 
-/* Put one in (NULL: none), take one out; the one put in if the hall is full. */
+/* Puts a coroutine in (NULL: none) and takes a coroutine out; returns k if the hall is full. */
 static weft_coro_t *exchange(weft_coro_t *k, uint64_t x)
 {
 	weft_coro_t *out = NULL;
@@ -135,7 +135,7 @@ static void check(void)
 	printf("%lu made, %lu ended, %zu MiB reserved\n", made, ended, reserved >> 20);
 	if (made != ended || made < 10000)
 		fail("too few, or not all were ended");
-	/* At most the hall's, what the threads' bins hold and what lies between them. */
+	/* At most the stacks of the hall, of the threads' bins, and the gaps between them. */
 	if (reserved > (size_t)8 << 30)
 		fail("address space grew without bound");
 }
