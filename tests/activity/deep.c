@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * deep DEPTH: four activities that recurse so deep at once, on a hot stack of 128 KiB. And what a stack of the usual
- * size has room for: as much as a thread's.
+ * deep DEPTH: four activities that recurse DEPTH calls deep at once, on a hot stack of 128 KiB. A stack of the usual
+ * size has as much room as a thread's stack.
  */
 #include "cases.h"
 
@@ -68,7 +68,7 @@ static long leaf_at(long n)
 	return leaf_at(n - 1) + here - n;
 }
 
-/* A program that asks how much stack it has used sees one stack, though others run meanwhile. */
+/* A program that asks how much stack it has used sees one stack, although other activities run meanwhile. */
 static uintptr_t top;
 
 __attribute__((noinline)) static uintptr_t used(void)

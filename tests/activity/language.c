@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Activities do what C does, wherever they yield: each case runs in several activities at once, whose answers must be
- * those of plain C. Every case is right for any timer; what switches more finds more.
+ * Activities behave as C does, at every place of a yield: each case runs in several activities at once, whose answers must
+ * equal those of plain C. Every case is right for any timer; more switches find more faults.
  */
 #include <alloca.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include "cases.h"
 
-/* ---- who is atomic ---------------------------------------------------------------------------------------------- */
+/* ---- atomic code -------------------------------------------------------------------------------------------------- */
 
 static void count(long *shared)
 {
@@ -49,7 +49,7 @@ static void counters(void)
 
 static int inside, intruders;
 
-/* Notices whoever is in the same place. */
+/* Detects another activity in the same place. */
 static long critical(long n)
 {
 	long sum = 0;
@@ -107,7 +107,7 @@ static void atomicity(void)
 	expect(sums[0] == 4500 && sums[1] == 4500 && sums[2] == 4500, "what no_yield computes");
 }
 
-/* yield_now switches outside of no_yield, whatever the timer does; yield switches if the timer has rung. */
+/* yield_now always switches outside no_yield; yield switches if the timer has rung. */
 static void yields(void)
 {
 	activity_t all[2], other;
@@ -156,7 +156,8 @@ static void yields(void)
 	activity_wait(&other);
 }
 
-/* The way out of a loop is not a way back: what the last iteration has read is still so behind the loop. */
+/* The exit of a loop is not a back-edge: the values that the last iteration has read are still valid behind the loop.
+ * */
 static void take(volatile long *shared, long times)
 {
 	for (long i = 0; i < times; i++) {
@@ -169,7 +170,7 @@ static void take(volatile long *shared, long times)
 	}
 }
 
-/* The same, of a loop that is long enough to be made of strips, and can be. */
+/* Like take, for a loop that is long enough to be compiled into strips. */
 static void look(long *shared, long *sum, long times)
 {
 	long had, i = 0;
@@ -181,7 +182,7 @@ static void look(long *shared, long *sum, long times)
 	*shared = had + 1;
 }
 
-/* As a condition that moves to the end of the loop. */
+/* Like take, for a condition that moves to the end of the loop. */
 static void put(long *shared, long times)
 {
 	long had, i = 0;
@@ -274,7 +275,7 @@ static void no_implicit(void)
 	expect(seen == 0, "no yield is inserted in no_implicit_yield");
 }
 
-/* ---- what an activity shares ------------------------------------------------------------------------------------ */
+/* ---- shared variables ------------------------------------------------------------------------------------------- */
 
 struct large {
 	int numbers[20];
@@ -392,7 +393,7 @@ __attribute__((noinline)) static void start_and_return(void)
 	}
 }
 
-/* Its variable may lie where those of start_and_return were. */
+/* Its variable may be at the address of a variable of start_and_return. */
 __attribute__((noinline)) static bool keeps_variable(void)
 {
 	int v = 77;
@@ -452,7 +453,7 @@ static int body(int kind)
 	return did;
 }
 
-/* Nothing reaches what follows a `break`, and an array of variable length ends behind it. */
+/* No path reaches the code behind a `break`, where an array of variable length ends. */
 static int dead_code(int n)
 {
 	activity_t a;
@@ -809,7 +810,7 @@ static void pointers(void)
 			(void)notes[i](i);
 		}
 	wait_all(all, 2);
-	/* In turns, but who is first after a yield of the loop's own depends on the timer. */
+	/* In turns; the timer decides which activity is first after a yield of the loop's own. */
 	expect(trace_length == 6 && memcmp(trace, "aaa", 3) && memcmp(trace, "bbb", 3), "a call by pointer yields");
 	trace_length = 0;
 	for (int i = 0; i < 2; i++)
@@ -1036,7 +1037,7 @@ __attribute__((noinline, no_sanitize("function"))) static int call_made(int (*ma
 	return made();
 }
 
-/* As a just-in-time compiler makes it: a page of code, and no page in front of it. */
+/* Like the code of a just-in-time compiler: a page of code, and no page in front of it. */
 static void page_starts(void)
 {
 	static const unsigned char code[] = {0xb8, 42, 0, 0, 0, 0xc3}; /* mov eax, 42; ret */

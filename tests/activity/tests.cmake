@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # The language of activities: the same programs by each clang that is here, at each level, on each kind of timer, with frames that are
-# copied and with stacks of their own. What the checker says of blocks that are left the wrong way. What the pass makes of small functions.
-# Flags that change what code looks like, C++, shared libraries. Random programs. Where code yields,
-# against a model.
+# copied and with stacks of their own. The checker's reports of blocks that are left the wrong way. The pass's output for small functions.
+# Flags that change the generated code, C++, shared libraries. Random programs. The places of yields, against a model.
 weft_part(activity activity)
 if(NOT weft_activities_versions)
 	weft_skip(language "${weft_without_activities}")
@@ -22,7 +21,7 @@ foreach(version IN LISTS weft_activities_versions)
 	endforeach()
 endforeach()
 
-# Other flags, by one clang. Random programs print what they print without the pass; bugs built into it are found.
+# Other flags, by one clang. Random programs print the same with and without the pass; bugs built into it are found.
 list(GET weft_activities_versions 0 version)
 set(canary ${CMAKE_CURRENT_BINARY_DIR}/activity)
 if(WEFT_CLANG_${version})
@@ -43,7 +42,7 @@ else()
 	endforeach()
 endif()
 
-# Compared as text, by one version only: others write the same in other words.
+# Compared as text, by one version only: other versions print different text.
 find_program(WEFT_FILECHECK FileCheck-22)
 find_program(WEFT_OPT NAMES opt-22)
 find_program(WEFT_OPT NAMES opt PATHS ${weft_build_root}/packages/opt-22/usr/lib/llvm-22/bin NO_DEFAULT_PATH)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Twins of libc's calls: others run while one waits; results and errno as POSIX says; in plain code they are libc's.
- * With "task" and a number: in a task of a runtime with so many workers. */
+/* Twins of libc's calls: other activities run while a call waits; results and errno follow POSIX; in plain code they
+ * are libc's calls. With "task" and a number: in a task of a runtime with that number of workers. */
 #define _GNU_SOURCE
 #include <weft/charcoal.h>
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* All wait, and nothing can wake one: -EDEADLK, after what they deferred. */
+/* All activities wait, and nothing can wake any: -EDEADLK, after their deferred functions. */
 #include <weft/charcoal.h>
 #include <stdio.h>
 #include <stdlib.h>

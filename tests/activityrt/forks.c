@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A child of fork has the activity that called fork, and no other. `forks raw`: the kernel's fork, which nobody is told
- * of: then the others go on in the child, and the test must fail. */
+/* A child of fork has the activity that called fork, and no other activity. `forks raw`: the kernel's fork, of which
+ * the library knows nothing: then the other activities continue in the child, and the test must fail. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -75,7 +75,7 @@ static long count(void)
 	return sum;
 }
 
-/* Others waited when fork was called; the child makes them able to go on. */
+/* Other activities waited when fork was called; the child makes them ready. */
 static void let_others_go_on(void)
 {
 	activity_sem_post(&never);
@@ -110,7 +110,7 @@ static void resolve(void)
 	freeaddrinfo(got);
 }
 
-/* 0, or the exit code that tells what is wrong. */
+/* Returns 0, or the exit code that names the fault. */
 static int be_child(activity_t *sleeper)
 {
 	int before = others;

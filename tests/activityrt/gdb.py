@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What tools/gdb/weft.py shows of parked.c, compiled without and with optimization: in a process, in one whose activities have stacks of
+"""Checks the output of tools/gdb/weft.py for parked.c, compiled without and with optimization: in a process, in a process whose activities have stacks of
 their own, and in a core file.
 
-    gdb.py [LOCALS]     LOCALS: those of the parked calls, from inside out, that are expected ("0 10 20 30"; others must fail)
+    gdb.py [LOCALS]     LOCALS: the expected locals of the parked calls, from inside out ("0 10 20 30"; different values must fail)
 """
 import os
 import pathlib

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What only activities can do, done where none runs, and waits where no other activity could run: a line that says so
- * ends the process, or nothing happens.
+ * Calls that only activities can make, made outside of activities, and waits during which no other activity could run:
+ * the process ends with a message, or nothing happens.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -151,7 +151,7 @@ static void small_stack(void)
 	if ((form && !strcmp(form, "stackful")) || !weft_activity_run(&config, uses_stack, NULL, NULL))
 		_exit(0);
 }
-/* What is harmless: it ends the process with 0. */
+/* Harmless calls: the process ends with 0. */
 static void others(void)
 {
 	void *message = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Activities for gdb to look at (gdb.py): one that waits four calls deep with locals that others know,
- * one so deep that it went on in other stacks, and a coroutine that is suspended.
+ * Activities for gdb to look at (gdb.py): an activity that waits four calls deep with locals that other activities
+ * know, an activity so deep that it continued in other stacks, and a coroutine that is suspended.
  */
 #include <stdlib.h>
 #include <weft/charcoal.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Each call of src/activity/libc_calls.def that parks: parks [task WORKERS]. A case makes what a call waits for, makes
- * the call, and ends its wait. The oracle makes the call in a thread, by libc; then an activity makes it, while another
- * activity of the same thread is to end the wait. Both must have the same result and errno. All cases wait at the same
- * time. Then each is called by the address of libc's function, and those that can be cancelled are.
+ * Each call of src/activity/libc_calls.def that parks: parks [task WORKERS]. A case creates the object that a call
+ * waits for, makes the call, and ends its wait. The oracle makes the call in a thread, by libc; then an activity makes
+ * it, while another activity of the same thread is to end the wait. Both must have the same result and errno. All cases
+ * wait at the same time. Then each is called by the address of libc's function, and each call that can be cancelled is.
  */
 #define _GNU_SOURCE
 #include <weft/charcoal.h>
@@ -83,7 +83,7 @@ static struct timespec after(clockid_t clock, long milliseconds)
 	return t;
 }
 
-/* ---- what calls wait for ----------------------------------------------------------------------------------------- */
+/* ---- objects of waits -------------------------------------------------------------------------------------------- */
 
 static void pipes(struct world *w)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Each request for memory fails in turn: activities end with -ENOMEM, what they deferred runs, nothing is lost. */
+/* Each request for memory fails in turn: activities end with -ENOMEM, their deferred functions run, nothing is lost. */
 #define _GNU_SOURCE
 #include <weft/charcoal.h>
 #include <errno.h>
@@ -170,7 +170,7 @@ static void *first(void *x)
 		activity_wait(&a[i]);
 	return x;
 }
-/* What weft_activity_post has accepted runs, though there is no memory for a while. */
+/* A function that weft_activity_post has accepted runs, although there is no memory for a while. */
 static int posted;
 static void *post_runs(void *n)
 {

@@ -20,7 +20,7 @@ weft_test(canary.taskdump COMMAND ${weft_tests}/activityrt/run taskdump outside 
 # A program that fails is seen.
 weft_test(canary.calls COMMAND ${weft_tests}/activityrt/run dump fail FAILS SAYS "not ok - dump, copied, timer off")
 
-# What gdb shows of parked activities and coroutines.
+# gdb's view of parked activities and coroutines.
 find_program(WEFT_GDB gdb)
 if(WEFT_GDB)
 	weft_test(gdb COMMAND ${weft_tests}/activityrt/gdb.py SECONDS 120)
@@ -29,7 +29,7 @@ else()
 	weft_skip(gdb "not installed: apt-get install --no-install-recommends gdb")
 endif()
 
-# Memcheck finds nothing in them, and finds a mistake in one.
+# Memcheck finds nothing in right programs, and finds the mistake in a wrong program.
 if(WEFT_VALGRIND)
 	weft_test(memcheck COMMAND ${weft_tests}/activityrt/memcheck SECONDS 200)
 	weft_test(canary.memcheck COMMAND ${weft_tests}/activityrt/memcheck -DREADS_FREED FAILS SAYS "Invalid read of size.*reads_freed" SECONDS 200)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What activities wait for: time, wakers, cancellation, results, mailboxes, other groups. Idle costs no time. */
+/* The waits of activities: time, wakers, cancellation, results, mailboxes, other groups. Idle costs no time. */
 #include <weft/charcoal.h>
 #include <assert.h>
 #include <pthread.h>
@@ -135,7 +135,7 @@ static void cancels(void)
 	activate(&a)
 	{
 		activity_sem_wait(&s);
-		activity_sem_wait(&s); /* woken, and then cancelled: it has what it was given, and ends at its yield */
+		activity_sem_wait(&s); /* woken, and then cancelled: it has the permit, and ends at its yield */
 		after = 6;
 		yield();
 		after = 7;
@@ -159,7 +159,7 @@ static void cancels(void)
 	no_implicit_yield
 	{
 		yield();
-		assert(!off || after == before); /* once the cancelled one has ended, yields are cheap again */
+		assert(!off || after == before); /* once the cancelled activity has ended, yields are cheap again */
 	}
 	activity_wait(&a);
 	activate(&a)
@@ -349,7 +349,7 @@ static void groups(void)
 	group = weft_activity_group();
 	pthread_detach(th);
 }
-/* In an order that leaves first, last and middle ones; each leaves in a time that does not depend on how many wait. */
+/* The first, the last and middle waiters leave; the time of each does not depend on the number of waiters. */
 static void cancels_many(void)
 {
 	int many = getenv("WEFT_ACTIVITIES") && !strcmp(getenv("WEFT_ACTIVITIES"), "copied") ? 200000 : 2000;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The simulated world of I/O: PROGRAM SEEDS [NAME]. Each seed twice, and what happens is the same. */
+/* The simulated world of I/O: PROGRAM SEEDS [NAME]. Each seed runs twice, with the same events. */
 #define _GNU_SOURCE
 #include "../sched/check.h"
 
@@ -16,7 +16,7 @@
 
 static uint64_t trace;
 
-/* What happens, and when, in one number. */
+/* The events and their times, in one number. */
 static void note(uint64_t what)
 {
 	trace = (trace ^ what ^ weft_now()) * 0x9e3779b97f4a7c15u;
@@ -277,7 +277,7 @@ static void *reads_8(void *fd)
 	char data[8];
 	ssize_t n = weft_read_all((int)(intptr_t)fd, data, 8);
 
-	/* As far as it got: whoever is cancelled has what it read. */
+	/* A cancelled task keeps the bytes that it has read. */
 	note((uint64_t)n);
 	return (void *)(intptr_t)n;
 }
@@ -369,7 +369,7 @@ static void *backlog(void *result)
 		CHECK(!weft_join(&dialers[i], &got));
 		CHECK(!weft_close((int)(intptr_t)got));
 	}
-	CHECK(weft_now() - now >= SECOND); /* two were in the queue; the others asked once more */
+	CHECK(weft_now() - now >= SECOND); /* two were in the queue; the other clients tried once more */
 	CHECK(!weft_scope_wait(&scope));
 	CHECK(!weft_close(listener));
 	CHECK(weft_dial("localhost", "99") == -ECONNREFUSED);
@@ -560,7 +560,7 @@ static void *full_listener(void *result)
 	return result;
 }
 
-/* A descriptor goes along with a byte; one that nobody takes is closed. */
+/* A descriptor is sent with a byte; a descriptor that is not received is closed. */
 static void *passing(void *result)
 {
 	union {
@@ -762,7 +762,7 @@ static void *files(void *result)
 
 static int torn_seen, kept_seen, missing_seen, vanished_seen;
 
-/* What was synced is there; of what was not, any part. */
+/* Synced data are there; of other data, any part. */
 static void *crashes(void *result)
 {
 	char data[8192], back[8192];
@@ -830,7 +830,7 @@ static void *renamed(void *result)
 	CHECK(size_of("it") == 6 && size_of("next") == -ENOENT);
 	CHECK(!weft_unlink("it") && !weft_world_crash("main"));
 	CHECK(size_of("it") == 6 || size_of("it") == -ENOENT);
-	/* A name is one file's, whatever the crash undoes. */
+	/* A name belongs to a single file after every crash. */
 	(void)weft_unlink("it");
 	fd = weft_open("it", O_CREAT | O_WRONLY, 0600);
 	CHECK(fd >= 0 && !weft_world_crash("main") && !weft_close(fd));
@@ -972,7 +972,7 @@ static void *killed(void *result)
 	CHECK(WTERMSIG(how_it_ended(spawn("failing", -1, -1))) == SIGABRT);
 	CHECK(weft_world_kill(child, 65) == -EINVAL && weft_world_program("", sleeps_on) == -EINVAL);
 	CHECK(spawn("failing", 1 << 21, -1) == -EBADF);
-	CHECK(spawn("weft-has-no-such-program", -1, -1) == -ENOENT); /* a real one */
+	CHECK(spawn("weft-has-no-such-program", -1, -1) == -ENOENT); /* a real program */
 	return result;
 }
 
@@ -1009,7 +1009,7 @@ static void *signals(void *result)
 
 	CHECK(!weft_world_program("counter", counts_signals));
 	child = spawn("counter", -1, -1);
-	/* Two are one, until it is taken. */
+	/* Two signals are one until it is taken. */
 	CHECK(!weft_world_kill(child, SIGUSR1) && !weft_world_kill(child, SIGUSR1));
 	weft_sleep(MS);
 	CHECK(!weft_world_kill(child, SIGUSR1) && !weft_world_kill(child, SIGURG));
@@ -1018,7 +1018,7 @@ static void *signals(void *result)
 	CHECK(!weft_world_kill(child, SIGUSR2));
 	CHECK(weft_sigwait(&set, &info) == SIGCHLD && info.si_pid == child && info.si_code == CLD_EXITED);
 	CHECK(info.si_status == 2 && WEXITSTATUS(how_it_ended(child)) == 2);
-	/* What is not blocked ends it. */
+	/* A signal that is not blocked ends it. */
 	child = spawn("counter", -1, -1);
 	weft_sleep(MS);
 	CHECK(!weft_world_kill(child, SIGTERM) && weft_sigwait(&set, &info) == SIGCHLD);
@@ -1070,7 +1070,7 @@ static const struct test tests[] = {T(echo_server),	  T(proxy),    T(half_close)
 				    T(full_listener),	  T(passing),  T(files),      T(crashes),   T(renamed),
 				    T(crashes_connected), T(a_filter), T(killed),     T(signals),   T(own_signals)};
 
-/* What the seed decides about must have been seen both ways. */
+/* Both outcomes of each decision of the seed must have been seen. */
 static int check_seen(unsigned long seeds)
 {
 	const int seen[] = {resets_seen, lost_seen,    twice_seen,    reordered_seen, torn_seen,

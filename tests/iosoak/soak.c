@@ -4,9 +4,9 @@
  *
  *   peers → proxy → echo server          peers → chat server
  *
- * Good and slow peers check each byte that they get, and may not fail. Hostile ones hang up at once, reset, send
+ * Good and slow peers check each byte that they get, and may not fail. Hostile peers hang up at once, reset, send
  * garbage, never read, close a direction and vanish, or are cancelled. In rounds: after each round all peers are gone,
- * and the process must have the descriptors that it had after the first one, and no more memory than after the third.
+ * and the process must have the descriptors that it had after the first round, and no more memory than after the third.
  */
 #define _GNU_SOURCE
 #include "soak.h"
@@ -282,7 +282,7 @@ static void *visits(void *argument)
 
 /* ---- chat -------------------------------------------------------------------------------------------------------- */
 
-enum { VISITS = 4 }; /* of one peer that may be heard at once: the next one begins before all of the last one is said */
+enum { VISITS = 4 }; /* of a peer, heard at once: a visit begins before all lines of the last visit have been sent */
 
 struct chatter {
 	int fd;
@@ -304,8 +304,8 @@ static int name_of(const struct chatter *c, char name[16])
 			'a' + v / 26 % 26, 'a' + v % 26);
 }
 
-/* "NAME: NUMBER CHECK". A stranger's line is garbage, and no error. What a peer says during one visit is heard without
- * a gap, from the line on that was said when the listener came. */
+/* "NAME: NUMBER CHECK". A stranger's line is garbage, and no error. The lines of a peer's visit are heard without a
+ * gap, from the line that was sent when the listener came. */
 static void hears(struct chatter *c, const char *line)
 {
 	unsigned long check;
@@ -479,7 +479,7 @@ static void all_rounds(unsigned rounds)
 
 	for (number = 1; number <= rounds; number++) {
 		one_round(number);
-		if (number == 1) { /* by now each worker has allocated what it needs */
+		if (number == 1) { /* by now each worker has made its allocations */
 			weft_sleep(2 * SECOND);
 			fds = descriptors();
 		}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What sched.hpp forbids: an exception, or for what must not throw a line. misuse_cpp [unlock]
+// Uses that sched.hpp forbids: they throw an exception, or end with a line if they must not throw. misuse_cpp [unlock]
 #include "check.hpp"
 
 #include <cstring>

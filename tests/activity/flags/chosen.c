@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Twins call functions of other files by name. The definition that the linker chose runs; its twin does, if it has one.
- * TURNS in the environment: were the others compiled with the pass?
+ * TURNS in the environment: 1 if the other files were compiled with the pass.
  */
 #include "../cases.h"
 #include "chosen.h"
@@ -58,11 +58,11 @@ int interposed(int n)
 }
 #endif
 
-/* Their addresses are those of the linker's jumps, where code is not position-independent. */
+/* In code that is not position-independent, these are the addresses of the linker's jumps. */
 static int (*const pointers[])(int) = {strong, alias, cloned};
 static ssize_t (*const reader)(int, void *, size_t) = read;
 
-/* libc's functions that wait let others run: another activity writes. */
+/* Functions of libc that wait let other activities run: a second activity writes. */
 static void libc(void)
 {
 	ssize_t (*volatile reads)(int, void *, size_t) = reader;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* C++17 in activities: what the language makes of functions, while others run in the middle. */
+/* C++17 in activities: the code that the language adds to functions, while other activities run in its middle. */
 #include <exception>
 #include <functional>
 #include <iterator>
@@ -179,7 +179,7 @@ int down_and_back(int depth, int n)
 	return result + depth;
 }
 
-/* Others throw and catch while this one's handlers run. */
+/* Other activities throw and catch while this activity's handlers run. */
 int by_handler(int n)
 {
 	try {
@@ -217,7 +217,7 @@ int by_static(int n)
 	return n + sum_of(made);
 }
 
-/* Made at the first use in each thread, while others must not see it half made. */
+/* Made at the first use in each thread; other activities must not see it half made. */
 thread_local std::vector<int> of_thread = [] {
 	std::vector<int> all(10);
 
@@ -238,7 +238,7 @@ int by_inline(int n)
 	return counter{}.add(n).add(2 * n).value + counted_twice(n);
 }
 
-/* A whole object, a base, and one that is deleted by a pointer to its base. */
+/* A whole object, a base, and an object that is deleted by a pointer to its base. */
 int by_made(int n)
 {
 	made first(n);

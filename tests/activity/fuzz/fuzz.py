@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Differential tests of the pass for activities: random programs, compiled with the pass, run as activities beside noise (host.c) and must
-print what plain builds print, and end as they end.
+"""Differential tests of the pass for activities: random programs, compiled with the pass, run as activities beside noise (host.c), must
+print the output of plain builds, and end like them.
 
     fuzz.py [options] ours SEEDS             programs of programs.py, one for each seed: 7, or 1-1000
     fuzz.py [options] csmith SEEDS           programs that csmith makes
     fuzz.py [options] PROGRAM.c…             these, one by one
 
-Many programs are compiled as one file, without optimization and the pass, which says what each must print, and with the pass at a level
+Many programs are compiled as one file, without optimization and the pass, which gives the expected output, and with the pass at a level
 that the file's number chooses. That build runs in each WAY: the timer off, ringing often, and at each yield, on a usual and on a tiny window
-(where nearly every call goes on in a stack of its own). A program that differs is made again, alone, with its plain build at the same level:
-then it is kept, and the command that repeats it is printed. A program which plain builds refuse, which fails there or takes long says nothing.
+(where nearly every call continues in a stack of its own). A program that differs is made again, alone, with its plain build at the same level:
+then it is kept, and the command that repeats it is printed. A program that plain builds refuse, or that fails or takes long there, is left out.
 """
 import argparse
 import collections
@@ -42,7 +42,7 @@ LINE = re.compile(r"^(\d+): (.+)$", re.M)
 
 
 def options_of(text):
-    """What a program of gcc's test suite wants to be compiled with on x86-64."""
+    """The options by which a program of gcc's test suite is compiled on x86-64."""
     found = []
     for options, condition in OPTIONS.findall(text):
         if "target" not in condition or re.search(r"target\s*{?\s*x86_64", condition):
@@ -51,7 +51,7 @@ def options_of(text):
 
 
 def run(command, seconds, **more):
-    """Exit code and output. It gets so many seconds of processor time, and much more of the clock's; what it has started ends with it."""
+    """Exit code and output. The program gets `seconds` of processor time, and much more of the clock's; its children end with it."""
     def limit():
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
     with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -113,7 +113,7 @@ class Batch:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def build(self, level, with_pass):
-        """The program, or None; what the compiler says."""
+        """The program, or None; the compiler's output."""
         name = f"{'pass' if with_pass else 'plain'}{level}"
         more = ["-DFUZZ_PASS", f"-fpass-plugin={self.tool.plugin}"] if with_pass else []
         flags = ["-w", level, "-std=gnu89" if self.args.old else "-std=gnu17", "-Dmain=fuzz_main", "-Wno-error", "-Wno-return-type",
@@ -126,7 +126,7 @@ class Batch:
         return (self.directory / name if code == 0 else None), said
 
     def execute(self, program, seeds, seconds, **environment):
-        """Exit code, what each program printed, all that was printed."""
+        """Exit code, the output of each program, the whole output."""
         code, output = run([program, *seeds], seconds, cwd=self.directory, env={**self.environment, **environment})
         if isinstance(self.what, pathlib.Path):
             return code, {} if code in TOO_LONG else {0: f"{output}exit code {code}"}, output
@@ -136,7 +136,7 @@ class Batch:
         return [] if isinstance(self.what, pathlib.Path) else seeds
 
     def measure(self, level):
-        """What each program must print, and the seconds of processor time that it takes."""
+        """The output that each program must print, and its seconds of processor time."""
         program, _ = self.build(level, False)
         if not program:
             return {}, 0
@@ -147,7 +147,7 @@ class Batch:
         return ({} if code else lines), took
 
     def compare(self):
-        """Reports what differs; returns whether anything does."""
+        """Reports differences; returns whether there are any."""
         counts = self.tool.counts
         wanted, took = self.measure("-O0")
         counts["programs that say nothing"] += len(self.seeds) - len(wanted)
@@ -165,7 +165,7 @@ class Batch:
         self.remove()
 
     def refused(self, said):
-        """The compiler did not take it. Is that one to be kept?"""
+        """The compiler refused the file. Returns whether a program of it is to be kept."""
         if len(self.seeds) > 1:
             middle = len(self.seeds) // 2
             for seeds in (self.seeds[:middle], self.seeds[middle:]):
@@ -179,7 +179,7 @@ class Batch:
         return False
 
     def compare_way(self, program, way, wanted, took):
-        """The programs that differ. After one that ends all the next go on."""
+        """The programs that differ. After a program that ends the process, the next programs continue."""
         left, differ = sorted(wanted), set()
         window, period = way.split(":")
         path = f"{self.tool.tiny}:{self.tool.libraries}" if window == "tiny" else str(self.tool.libraries)
@@ -231,7 +231,7 @@ class Batch:
 
 
 class Tool:
-    """What all need: the pass, the library with both windows, host.c."""
+    """The parts that all programs need: the pass, the library with both windows, host.c."""
 
     def __init__(self, args):
         self.args, self.counts, self.hosts = args, collections.Counter(), {}
@@ -248,7 +248,7 @@ class Tool:
             self.plugin = subprocess.run([script, version, *args.canary], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
     def build_tiny(self):
-        """Only the layer of activities is built with a tiny window; the others as they are."""
+        """Only the layer of activities is built with a tiny window; the other layers are unchanged."""
         self.tiny.mkdir(exist_ok=True)
         sources = [*sorted((SOURCE / "src/activity").glob("*.[cS]")), SOURCE / "src/internal/message.c", SOURCE / "src/internal/symbolize.c"]
         name = os.readlink(self.libraries / "libweft-activity.so")

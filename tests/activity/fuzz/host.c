@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Runs a program's main, which is compiled under the name fuzz_main, as an activity beside noise: activities which
- * check that nothing of their own changes while the others run, and which leave other bytes wherever they were on the
- * hot stack. Without the pass (FUZZ_PLAIN) fuzz_main is called, and no more.
+ * check that their own data stay the same while the other activities run, and which overwrite the bytes that they used
+ * on the hot stack. Without the pass (FUZZ_PLAIN) fuzz_main is called, and no more.
  *
- *   WEFT_FUZZ_NOISE=N     so many activities of noise; default 2
- *   WEFT_FUZZ_COPIES=N    so many activities which run fuzz_main; default 1
+ *   WEFT_FUZZ_NOISE=N     the number of activities of noise; default 2
+ *   WEFT_FUZZ_COPIES=N    the number of activities that run fuzz_main; default 1
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static __attribute__((noinline)) void know(unsigned *const *p, unsigned seed)
 	}
 }
 
-/* A few frames of other sizes than the program's; what is in them must stay. */
+/* A few frames whose sizes differ from the program's; their contents must stay. */
 static __attribute__((noinline)) unsigned frames(unsigned depth, unsigned seed)
 {
 	unsigned own[3] = {seed, seed * 3, seed * 5}, shared = seed, *at = &shared;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The end of a file of many programs: `programs` lists them, and main runs those whose numbers it gets, or all. Each
- * prints one line: its number, and what it has computed. Of the plain build, which is the measure, a program that does
- * not end soon or fails is left out.
+ * The end of a file of many programs: `programs` lists them, and main runs the programs whose numbers are its
+ * arguments, or all. Each prints one line: its number and its result. A program that does not end soon, or fails, in
+ * the plain build is left out.
  */
 #ifndef FUZZ_PASS
 #include <setjmp.h>

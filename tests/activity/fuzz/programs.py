@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Random C programs of what csmith has not: pointers to functions, variable arguments, arrays of variable length and alloca in loops,
+"""Random C programs with features that csmith lacks: pointers to functions, variable arguments, arrays of variable length and alloca in loops,
 structures, vectors, long double, complex numbers and __int128 by value, recursion, goto, labels as values, setjmp, long loops, callbacks of
 libc, addresses of variables that other activities get, activities within functions, and blocks of no_yield that notice a switch.
 
-Most programs are small, some are large: the compiler's time is what counts, and there are more ways for few things to meet in many small
-programs than in a large one. A file holds many of them, which share what they begin with. Without the pass (FUZZ_PASS is not defined) a block
-of `activate` runs at once. All is defined by C, or by clang, so both builds print the same; what the pass's build alone can see (a switch
-inside of no_yield) it prints in addition.
+Most programs are small, some are large: the compiler's time dominates, and many small programs combine few features in more ways
+than a large program. A file holds many of them, which share their beginning. Without the pass (FUZZ_PASS is not defined) a block
+of `activate` runs at once. All is defined by C, or by clang, so both builds print the same output; the pass's build also prints a switch
+inside no_yield, which only it can see.
 """
 import collections
 import random
@@ -98,7 +98,7 @@ KINDS = {
     "variadic": ("u64 {n}(struct ctx *c, u64 a, u64 b, int count, ...)", None, "{e}"),
     "out": ("void {n}(struct ctx *c, u64 *restrict out, const u64 *restrict in, u64 a, u64 b)", None, "{e}"),
 }
-RESULTS = {  # what a function of the kind returns of its values
+RESULTS = {  # how a function of the kind returns its values
     "word": "return {e};", "small": "s.a += (u32)({e}); s.b ^= (u32)a; return s;", "mixed": "s.u += {e}; s.d += dd(a); return s;",
     "floats": "s.a += (float)dd({e}); s.c += (float)d; return s;",
     "big": "s.w[8] = {e}; s.b.b = (int)(a & 511); s.b.c += b & 0xffff; s.d += 1; return s;", "over": "s.w[2] += {e}; s.w[1] ^= a; return s;",
@@ -301,7 +301,7 @@ class Function:
         self.put(f"mix(c, *{p}); *{p} += 3;")
 
     def handed(self):
-        """The address of one of two variables, through a pointer in memory, into a callee that calls back."""
+        """The address of a variable, out of two, through a pointer in memory, into a callee that calls back."""
         s, t, h = self.new(), self.new(), self.new("h")
         self.put(f"u64 {s} = {self.value()}, {t} = {self.value()};")
         self.put(f"struct {{ u64 *at; struct big more; }} {h} = {{{self.value()} & 1 ? &{s} : &{t}, {{{{1, 2}}}}}};")
@@ -350,7 +350,7 @@ class Function:
         self.put(f"if ({x}-- > 0) goto {l}_out;")
 
     def long_loop(self):
-        """What becomes strips, or is vectorized."""
+        """A loop that becomes strips, or is vectorized."""
         r = self.r
         kind = r.choice(["uint8_t", "uint16_t", "u32", "u64", "float", "double", "int"])
         x, y, i, s = self.new("x"), self.new("y"), self.new("i"), self.new("s")
@@ -408,14 +408,14 @@ class Function:
         self.variables.append(x)
 
     def straight(self):
-        """Code without calls and loops is atomic, whatever the timer does."""
+        """Code without calls and loops is atomic for every setting of the timer."""
         t = self.new("turns")
         self.put(f"{{ unsigned long {t} = fuzz_turns;")
         self.put(f"c->hash += {self.value()}; {self.assignable()} ^= {self.value()};")
         self.put(f"broken |= {t} != fuzz_turns; }}")
 
     def last(self):
-        """A loop's end is no yield: what the last iteration, or its condition, has read is still so behind the loop."""
+        """A loop's end is no yield: the values that the last iteration, or its condition, has read are still valid behind it."""
         t, i, n = self.new("turns"), self.new("i"), self.r.choice([3, 7, f"1 + {self.variable()} % 50", "c->fuel > 20 ? 1500 : 5"])
         work = self.r.choice([f"c->hash += {self.value()};", f"c->hash = c->hash * 3 + {i};", f"{self.assignable()} ^= {self.value()};"])
         self.put(f"unsigned long {t}; u64 {i} = 0, {i}_n = {n};")
@@ -426,7 +426,7 @@ class Function:
         self.put(f"broken |= {t} != fuzz_turns;")
 
     def calm(self):
-        """No yields within the block; those of callees are allowed, so it has none."""
+        """No yields within the block; yields of callees are allowed, so it has no calls."""
         t = self.new("turns")
         self.put("CALM {")
         self.put(f"\tunsigned long {t} = fuzz_turns;")
@@ -697,5 +697,5 @@ static __attribute__((noinline)) void run(u64 (*const *all)(struct ctx *, u64, u
 
 
 def text_of(seeds):
-    """A file of these programs, without what runs them (many.h)."""
+    """A file of these programs, without the code that runs them (many.h)."""
     return HEAD + HELPERS + RUN + "\n".join(Maker(seed).text() for seed in seeds)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Where code yields, against a model. Random functions log events. Beside them runs an observer, which counts how often it gets the processor.
-So the log tells between which events there was a switch. The model interprets the source: it knows where docs/activities.md says that code
-yields, and nothing of the pass.
+"""Checks where code yields, against a model. Random functions log events. Beside them runs an observer, which counts how often it gets the processor.
+So the log shows between which events there was a switch. The model interprets the source by the rules of docs/activities.md, without
+knowledge of the pass.
 
     yields.py COMPILER [SEEDS] [--model calls|loops]
 
 In a group that switches at every yield the two must agree; with the timer off only yield_now switches. With --model, programs are compiled
-for that setting only and compared with the model of the other: they must differ.
+for that setting only and compared with the model of the other setting: they must differ.
 """
 import argparse
 import os
@@ -99,8 +99,8 @@ class Model:
             self.gap = SWITCH
 
     def perhaps(self, inserted=False):
-        """Where the compiler may choose: after the last turn, before the condition that ends a loop; and at the beginning and the end of a
-        callee, whose yields there are the caller's, who may have asked for none."""
+        """A place where the compiler may choose: after the last turn, before the condition that ends a loop; and at the beginning and the
+        end of a callee, whose yields there belong to the caller, which may forbid them."""
         if self.every and not self.atomic and self.gap == NONE and not (inserted and self.calm):
             self.gap = MAYBE
 
@@ -146,7 +146,7 @@ class Says:
 
 
 class Library:
-    """What the compiler makes of it is the compiler's business, except that few bytes are no call."""
+    """The compiler chooses how to compile these; only a few bytes are never a call."""
     CALLS = ["(void)getppid();", "one = atoi(\"1\");", "memset(area, one, 1000);", "memset(area, 1, (size_t)one * 30);", "(void)strtol(area, NULL, 10);",
              "(void)snprintf(area, 10, \"%d\", one);"]
 
@@ -267,7 +267,7 @@ class Function:
 
 
 class Program:
-    """Functions; the last calls the others. With yields in loops only, a loop of a fixed number of turns may be unrolled, and then it is none."""
+    """Functions; the last calls the rest. With yields in loops only, a loop with a fixed number of turns may be unrolled and vanish."""
 
     def __init__(self, seed, setting):
         self.r, self.events, self.fixed = random.Random(seed), 0, setting == "calls"
@@ -276,7 +276,7 @@ class Program:
             self.functions.append(Function(self, f"p{seed}_{i}", list(self.functions), i == 0))
 
     def log(self, setting, period):
-        """What is between the events, and the events; not what comes before the first."""
+        """The events and the gaps between them, without the gap before the first event."""
         model = Model(setting, period)
         for statement in self.functions[-1].body:
             statement.run(model)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Exceptions leave functions without their ends: who catches one gives back what they had in the heap. */
+/* Exceptions leave functions without their ends: the function that catches frees their heap memory. */
 // RUN: %lower && %see=TWIN && %see=GROUP
 void know(void *);
 
-/* What is newer than the function's own. */
+/* The memory that is newer than the function's own. */
 // TWIN-LABEL: define {{.*}}catches{{.*}}.yielding(
 // TWIN: call ptr @weft__activity_push(
 // TWIN: %[[NEWEST:.*]] = call ptr @weft__activity_newest()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What LLVM's lit needs to know of these tests. The script `run` says where the pass is: plugin=FILE, and which LLVM: llvm=NUMBER.
+# The configuration of these tests for LLVM's lit. The script `run` says where the pass is: plugin=FILE, and which LLVM: llvm=NUMBER.
 # WEFT_OPT is LLVM's optimizer, where it is not opt-NUMBER in PATH.
 import os
 import shlex
@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 INCLUDE = os.path.join(HERE, "..", "..", "..", "include")
 PLUGIN, LLVM = (shlex.quote(lit_config.params[name]) for name in ("plugin", "llvm"))
 CLANG = f"clang-{LLVM} -isystem {shlex.quote(INCLUDE)} -Wall -S -emit-llvm -fno-discard-value-names '%s'"
-# As clang's front end makes it: not optimized, but ready for it.
+# The output of clang's front end: not optimized, but ready for it.
 FRESH = f"{CLANG} -O1 -Xclang -disable-llvm-passes -o '%t.ll'"
 OPT = f"{shlex.quote(os.environ.get('WEFT_OPT', f'opt-{LLVM}'))} -load-pass-plugin={PLUGIN} -verify-each -S '%t.ll' -o '%t'"
 FILECHECK = f"FileCheck-{LLVM} '%s'"
@@ -22,17 +22,17 @@ config.test_source_root = HERE
 config.test_exec_root = lit_config.params["work"]
 config.environment["FILECHECK_OPTS"] = "--dump-input=never"
 config.substitutions += [
-    # What twins.cpp and outline.cpp make.
+    # The part of the pass in twins.cpp and outline.cpp.
     ("%twins", f"{FRESH} && {OPT} -passes=weft-twins"),
-    # The same, and the end of the pass: names.cpp, lower.cpp.
+    # That part, and the end of the pass: names.cpp, lower.cpp.
     ("%lower", f"{FRESH} && {OPT} -passes=weft-twins,weft-choose,weft-lower"),
-    # All of the pass, in the compiler, and the optimizer around it.
+    # The whole pass, in the compiler, with the optimizer around it.
     ("%optimized", f"{CLANG} -O2 -Xclang -llvm-verify-each -fpass-plugin={PLUGIN} -o '%t'"),
     # After %fresh OPTION: as if the file were a whole program, linked with -flto.
     ("%whole", f"{OPT} -passes=weft-twins,weft-lower,internalize,weft-join,weft-prune,globaldce -internalize-public-api-list=main"),
-    # After %fresh OPTION: what %lower does.
+    # After %fresh OPTION: the passes of %lower.
     ("%end", f"{OPT} -passes=weft-twins,weft-choose,weft-lower"),
-    # Compare what was made with the lines of a prefix: %see=PREFIX.
+    # Compare the output with the lines of a prefix: %see=PREFIX.
     ("%see=", f"{FILECHECK} --input-file='%t' --check-prefix="),
     # Compare the pass's errors, after %fresh OPTION: %refused=PREFIX.
     ("%fresh", FRESH),

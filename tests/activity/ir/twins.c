@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Only what may yield has a twin. With yields in loops only, a call of a function that never yields needs none. */
+/* Only a function that may yield has a twin. With yields in loops only, a call of a function that never yields needs
+ * none. */
 // RUN: %twins -weft-yields=loops && %see=TWIN && %see=NONE && %see=NEEDS
 // The file needs a symbol of the runtime that names the version of both.
 // NEEDS: @weft.version.place = private unnamed_addr constant ptr @weft_activities_version_{{[0-9]+}}__compile_again
@@ -21,7 +22,7 @@ int calls_leaf(int a)
 	return leaf(a) + leaf(a + 1);
 }
 
-/* libc's functions are plain; so are those whose body its headers have, as atoi's. */
+/* Functions of libc are plain, also if libc's headers have their body, as for atoi. */
 // NONE-NOT: @calls_libc.yielding
 // NONE-NOT: @strlen.either
 // NONE-NOT: @atoi.yielding
@@ -48,7 +49,7 @@ int recursive(int n)
 	return n ? recursive(n - 1) * n : 1;
 }
 
-/* or by way of others, */
+/* or through other functions, */
 // TWIN-LABEL: define {{.*}}@even.yielding(
 // TWIN: call i32 @odd.yielding(
 // TWIN-LABEL: define {{.*}}@odd.yielding(
@@ -64,7 +65,7 @@ int odd(int n)
 	return n ? even(n - 1) : 0;
 }
 
-/* or calls what may. Its calls of what never does are as they were. */
+/* or calls a function that may. Its calls of functions that never yield are unchanged. */
 // TWIN-LABEL: define {{.*}}@calls_both.yielding(
 // TWIN: call i32 @leaf(
 // TWIN: call i32 @recursive.yielding(

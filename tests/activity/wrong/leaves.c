@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Ways out of blocks that do not do what they say. Each line marked so is reported; the others are right. */
+/* Ways out of blocks that do not do what they say. Each marked line is reported; the other lines are right. */
 #include <weft/charcoal.h>
 
 int many(int n)
@@ -55,7 +55,7 @@ out:
 	return sum;
 }
 
-/* The loop's index is another one when the activity looks at it, unless the loop waits. */
+/* The loop's index has changed when the activity reads it, unless the loop waits. */
 void indices(int n)
 {
 	activity_t a;
