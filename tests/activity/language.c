@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Activities behave as C does, at every place of a yield: each case runs in several activities at once, whose answers must
- * equal those of plain C. Every case is right for any timer; more switches find more faults.
+ * Activities behave as C does, at every place of a yield: each case runs in several activities at once, whose answers
+ * must equal those of plain C. Every case is right for any timer; more switches find more faults.
  */
 #include <alloca.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include "cases.h"
 
-/* ---- atomic code -------------------------------------------------------------------------------------------------- */
+/* ---- atomic code ----------------------------------------------------------------------------------------------- */
 
 static void count(long *shared)
 {
