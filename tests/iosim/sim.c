@@ -753,7 +753,7 @@ static void *files(void *result)
 	CHECK(weft_write_all(fd, "1234567", 7) == 5 && weft_write(fd, "6", 1) == -ENOSPC);
 	other = weft_open("b", O_WRONLY | O_CREAT, 0600);
 	CHECK(other >= 0 && weft_write(other, "1", 1) == -ENOSPC && !weft_rename("b", "a"));
-	CHECK(weft_write(other, "12345", 5) == 5 && !weft_close(other)); /* the room of the replaced file is free */
+	CHECK(weft_write_all(other, "12345", 5) == 5 && !weft_close(other)); /* the room of the replaced file is free */
 	CHECK(!weft_world_set(&(weft_world_t){.disk_error = 1000000}));
 	CHECK(weft_fsync(fd) == -EIO && weft_write(fd, "1", 1) == -EIO);
 	CHECK(!weft_close(fd));
