@@ -35,6 +35,7 @@ typedef struct weft_coro weft_coro_t;
 /** A coroutine's function. Its result reaches the resumer as the payload of the last request. */
 typedef void *weft_fn_t(void *arg);
 
+/** The state of a coroutine: the table at the top of this header. */
 typedef enum weft_state { WEFT_SUSPENDED, WEFT_RUNNING, WEFT_FINISHED, WEFT_DELETED } weft_state_t;
 
 enum {
@@ -414,6 +415,7 @@ WEFT__INLINE uint64_t weft_id(const weft_coro_t *k)
 	return k->id;
 }
 
+/** Its state. An object of zero bytes counts as deleted. */
 WEFT__INLINE weft_state_t weft_state(const weft_coro_t *k)
 {
 	uintptr_t pc = (uintptr_t)k->link.pc;
@@ -715,7 +717,7 @@ WEFT_API WEFT__NORETURN void weft_ffi_exit(weft_coro_t *k, const struct weft_eff
 WEFT_API void *weft_ffi_switch(weft_coro_t *to, void *value);
 WEFT_API weft_state_t weft_ffi_state(const weft_coro_t *k);
 
-/* Where a search that has reached k continues: if k executes a tail clause, outside of the clause's handler. */
+/* A search that has reached k continues at the result: if k executes a tail clause, outside the clause's handler. */
 WEFT__INLINE weft_coro_t *weft__unmasked(weft_coro_t *k)
 {
 	while (weft__unlikely(weft__masked(k->view)))

@@ -92,6 +92,8 @@ typedef struct weft_http_entry {
 	uint64_t begun, nanoseconds; /**< weft_now() when the head was complete; the time that the answer took */
 } weft_http_entry_t;
 
+/** Called with each finished exchange: `log` and `log_context` of weft_http_config_t. `entry` is valid during the call.
+ * */
 typedef void weft_http_log_t(const weft_http_entry_t *entry, void *context);
 
 /** Limits and times of a server. Zero-initialised: the defaults in brackets. Times in nanoseconds; WEFT_NEVER: none. */
@@ -172,6 +174,7 @@ WEFT_API void weft_http_serve_connection(weft_http_server_t *server, int fd);
  */
 WEFT_API int weft_http_stop(weft_http_server_t *server, uint64_t deadline);
 
+/** The counters of a server. */
 typedef struct weft_http_counters {
 	uint64_t connections;	 /**< open connections */
 	uint64_t accepted;	 /**< accepted connections since the beginning */

@@ -124,6 +124,7 @@ WEFT_API int weft_http_client_close(weft_http_client_t *client);
  * does: a client has no task of its own. */
 WEFT_API void weft_http_client_close_idle(weft_http_client_t *client);
 
+/** The counters of a client. */
 typedef struct weft_http_client_counters {
 	uint64_t requests;   /**< requests that were sent, redirects and second attempts included */
 	uint64_t dialed;     /**< connections that were opened */
@@ -131,6 +132,8 @@ typedef struct weft_http_client_counters {
 	unsigned open, idle; /**< connections now */
 } weft_http_client_stats_t;
 
+/** Read the counters of a client into *stats. Thread-safe. May suspend until the client's lock is free, which
+ * cancellation does not end. */
 WEFT_API void weft_http_client_stats(weft_http_client_t *client, weft_http_client_stats_t *stats);
 
 /**

@@ -1359,6 +1359,11 @@ WEFT__INLINE WEFT__USE_RESULT int weft_select_until(weft_case_t *cases, unsigned
 	return weft__select(cases, count, deadline, 0);
 }
 
+WEFT__INLINE int weft_select(weft_case_t *cases, unsigned count)
+{
+	return weft_select_until(cases, count, WEFT_NEVER);
+}
+
 /** Like weft_select_until, but draws at random among the cases that can be done at once: so a case that can always be
  * done does not starve later cases. */
 WEFT__INLINE WEFT__USE_RESULT int weft_select_fair_until(weft_case_t *cases, unsigned count, uint64_t deadline)
@@ -1369,11 +1374,6 @@ WEFT__INLINE WEFT__USE_RESULT int weft_select_fair_until(weft_case_t *cases, uns
 WEFT__INLINE int weft_select_fair(weft_case_t *cases, unsigned count)
 {
 	return weft_select_fair_until(cases, count, WEFT_NEVER);
-}
-
-WEFT__INLINE int weft_select(weft_case_t *cases, unsigned count)
-{
-	return weft_select_until(cases, count, WEFT_NEVER);
 }
 
 WEFT_EXTERN_C_END
