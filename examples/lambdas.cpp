@@ -77,7 +77,7 @@ static std::string evaluate(const std::string &text)
 // doc: end
 
 // doc: begin feed
-// The same parser, given its text in pieces: when it needs more text, a general clause keeps its resumption.
+// Gives the parser its text in pieces: when it needs more text, a general clause keeps its resumption.
 class feeder
 {
       public:

@@ -76,7 +76,7 @@ WEFT_API int weft_clone_into(weft_coro_t *c, weft_coro_t *k);
 
 /**
  * Save the state of a suspended coroutine: its frames, and where it waits. The coroutine itself does not change.
- * As in a clone, only the frames are saved, not what they point to, nor the coroutines that it made.
+ * Like a clone, a checkpoint has only the frames, not the objects that they point to, nor the coroutines that it made.
  * The request that it waits in is the same after each restore: the payload has the same address.
  * @param k  as for weft_clone; its checkpoints are freed when it is reset, cloned into or deleted; clones have none
  * @return 0, or a negative errno

@@ -18,7 +18,7 @@
 //   weft::socket_stream       a connection; weft::tcp_stream and weft::unix_stream are other names of it
 //   weft::listener            accepts connections
 //   weft::udp_socket          datagrams
-//   weft::address             of a socket; weft::resolve finds those of a name
+//   weft::address             of a socket; weft::resolve looks up the addresses of a name
 //   weft::file                a file, and static functions for names and directories
 //   weft::pipe                two streams
 //   weft::process             a child process, with pipes
@@ -31,10 +31,10 @@
 //     so it also runs while the task is unwound because it was cancelled.
 //  2. Errors are thrown: std::system_error with the errno, std::bad_alloc for ENOMEM. ECANCELED: a scope that the task
 //     has open was cancelled. Members of an object without a descriptor throw EBADF.
-//  3. Members with …_for take a duration, those with …_until a time of any clock. Both throw ETIMEDOUT when the time is
-//     over first: their results have no value that could say so. There is one deadline for all that a call does.
-//  4. `read` and `write` move what they can, and lose nothing if they throw. `read_exactly` and `write_all` move
-//     everything; if they throw, part of it has been moved.
+//  3. Members with …_for take a duration, members with …_until a time of any clock. Both throw ETIMEDOUT when the time
+//     is over first, because their results have no value for it. A call has a single deadline for all of its steps.
+//  4. `read` and `write` transfer as many bytes as possible, and lose nothing if they throw. `read_exactly` and
+//     `write_all` move everything; if they throw, part of it has been moved.
 //  5. Every member that reads, writes, opens, accepts, connects or waits may suspend its task, on any stack. Outside of
 //     tasks it blocks its thread.
 //
@@ -218,7 +218,8 @@ class descriptor
 	{
 		return std::exchange(fd_, -1);
 	}
-	/** Close it now, if there is one. @throws std::system_error: what close said, EIO; it is closed in any case */
+	/** Closes the descriptor now, if the object has one. @throws std::system_error: the error of close, EIO; the
+	 * descriptor is closed in any case */
 	void close()
 	{
 		int fd = release();
@@ -562,7 +563,7 @@ class udp_socket : public descriptor
 		(void)detail::count_of(weft_sendto(native_handle(), data.data(), data.size(), 0, to.data(), to.size()));
 	}
 
-	/** Like those of weft::listener. */
+	/** Like the members of weft::listener. */
 	unsigned port() const
 	{
 		return detail::port_of(native_handle());
@@ -1056,9 +1057,9 @@ template <typename Reader> class line_range
 } // namespace detail
 
 /**
- * Reads in large pieces, and hands out small ones. `weft::buffered_reader in(client)` refers to `client`, which must
- * outlive it; `weft::buffered_reader in(std::move(client))` owns it. A call that throws takes nothing from the buffer:
- * after ETIMEDOUT the next call goes on where this one was.
+ * Reads large blocks from its source, and returns small pieces of them. `weft::buffered_reader in(client)` refers to
+ * `client`, which must outlive it; `weft::buffered_reader in(std::move(client))` owns it. A call that throws takes
+ * nothing from the buffer: after ETIMEDOUT the next call continues at the same byte.
  * @tparam Source  has `size_t read(void *, size_t)`; for the members with …_for and …_until also `read_until`
  */
 template <typename Source> class buffered_reader
@@ -1083,7 +1084,8 @@ template <typename Source> class buffered_reader
 		return {buffer_.data() + begin_, end_ - begin_};
 	}
 
-	/** Some bytes: what is in the buffer, else of the source. @return how many; 0: the end, or `size` is 0 */
+	/** Reads some bytes from the buffer, or from the source if the buffer is empty. @return their number; 0: the
+	 * end, or `size` is 0 */
 	size_t read(void *data, size_t size)
 	{
 		return read_by(data, size, waits());
@@ -1311,9 +1313,9 @@ template <typename Sink> class buffered_writer
 	{
 		return sink_;
 	}
-	/** Put bytes into the buffer. If they do not fit, what is there is written first; if that throws, none of them
-	 * is in the buffer. Bytes that would fill the whole buffer go to the sink directly; if that throws, part of
-	 * them has been written. */
+	/** Put bytes into the buffer. If they do not fit, the buffer is written first; if that throws, no new byte is
+	 * in the buffer. Bytes that would fill the whole buffer go to the sink directly; if that throws, part of them
+	 * has been written. */
 	void write(const void *data, size_t size)
 	{
 		if (size > buffer_.size() - end_)
@@ -1329,7 +1331,7 @@ template <typename Sink> class buffered_writer
 	{
 		write(text.data(), text.size());
 	}
-	/** Write what is in the buffer. Bytes that are not written when it throws stay there, for the next call. */
+	/** Writes the buffer. Bytes that are not written when it throws stay there, for the next call. */
 	void flush()
 	{
 		flush_by(waits());

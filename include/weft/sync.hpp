@@ -15,10 +15,10 @@
 //   weft::watch<T>        a value whose changes are waited for
 //   weft::clock           the clock of weft_now(), which simulated time moves
 //
-// The names of member functions are those of the standard library's classes; other semantics are those of weft/sync.h.
-// A wait throws std::system_error with ECANCELED when a scope that the task has open is cancelled. Members with …_for
-// take a duration, those with …_until a time of any clock; both return false when the time is over first. Objects
-// are neither copied nor moved, and need no member that destroys them: see weft/sync.h.
+// Member functions are named like members of the standard library's classes; their further semantics follow
+// weft/sync.h. A wait throws std::system_error with ECANCELED when a scope that the task has open is cancelled. Members
+// with …_for take a duration, members with …_until a time of any clock; both return false when the time is over first.
+// Objects are neither copied nor moved, and need no member that destroys them: see weft/sync.h.
 #ifndef WEFT_SYNC_HPP
 #define WEFT_SYNC_HPP
 

@@ -18,7 +18,7 @@ static struct {
 	void *context;
 } load_tls;
 
-/* As in <openssl/ssl.h>. A silent connection of the client must not have buffers either. */
+/* The constants of <openssl/ssl.h>. A silent connection of the client must not have buffers either. */
 enum { LOAD_TLS_MODE = 33, LOAD_TLS_RELEASE_BUFFERS = 16 };
 
 static inline void load_open_tls(void)

@@ -407,7 +407,7 @@ static __attribute__((noinline)) void ready_otherwise(struct weft__worker *w, st
 		weft__count(&w->wakes, 1);
 		ready_next(w, task);
 	} else {
-		/* One of many timers may have expired, and the task has long been out of the cache. */
+		/* Any of many timers may have expired, and the task has long been out of the cache. */
 		__builtin_prefetch(task->k);
 		__builtin_prefetch(&task->what, 1);
 		/* The pick that follows is a fence, and notifies. */

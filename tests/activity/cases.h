@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the programs of activities share: a line of TAP for each case, and how the timer is set. */
+/* The common part of the programs of activities: a line of TAP for each case, and how the timer is set. */
 #ifndef WEFT_TESTS_ACTIVITY_CASES_H
 #define WEFT_TESTS_ACTIVITY_CASES_H
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The programs of examples/activities print what examples/activities/expected says: by `weft cc --activities`, without a warning, not
+# The programs of examples/activities print the text in examples/activities/expected: by `weft cc --activities`, without a warning, not
 # optimized and optimized, with each kind of timer, activities on one stack and on stacks of their own. On a terminal that a script plays,
 # the sort answers each key while it sorts.
 weft_part(activityexamples activity)

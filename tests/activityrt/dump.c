@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What weft_activity_dump says of activities that wait in several ways. */
+/* Checks the output of weft_activity_dump for activities that wait in several ways. */
 #include <weft/charcoal.h>
 #include <stdio.h>
 #include <stdlib.h>

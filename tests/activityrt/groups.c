@@ -67,7 +67,8 @@ static void *tasks(void *x)
 	assert(!weft_scope_wait(&s));
 	return x;
 }
-/* With a switch at each yield the group's task lets other tasks run, whatever its activities alternate with yields. */
+/* With a switch at each yield the group's task lets other tasks run, also if its activities do other work between
+ * yields. */
 static volatile int turns, over;
 static void *other_task(void *x)
 {

@@ -35,7 +35,7 @@ static void *works(void *unused)
 	return unused;
 }
 
-/* Reads what a group says whose environment has this variable. */
+/* Reads the messages of a group whose environment has this variable. */
 static NO_YIELD void said(const char *name, const char *value, char *text, size_t size)
 {
 	int p[2];

@@ -394,7 +394,7 @@ static void *inside(void *argument)
 	return argument;
 }
 
-/* The same checks through weft_switch. */
+/* Repeats the checks through weft_switch. */
 static weft_coro_t *ring[3];
 
 static void *member(void *argument)

@@ -276,7 +276,7 @@ static void left(void)
 	weft_delete(k);
 }
 
-/* One of the region's two coroutines runs, on this thread, and restores the other one. */
+/* A coroutine of the region, which runs on this thread, restores the region's second coroutine. */
 static void *turns_back(void *k)
 {
 	REQUIRE(!weft_checkpoint_restore(k));

@@ -979,7 +979,7 @@ static void writes_elsewhere(void)
 	REQUIRE(weft_returned(resume(k)));
 }
 
-/* Whose budget is exhausted? The writer fails, because the other coroutine is not running. */
+/* A coroutine writes to a suspended coroutine's stack, and the budget is exhausted: the writer fails. */
 static void writes_elsewhere_without_budget(void)
 {
 	weft_coro_t *k = make_on(WEFT_COMMIT, 8 * MB, suspends, NULL), *writer;

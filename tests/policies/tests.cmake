@@ -71,7 +71,7 @@ foreach(compiler IN LISTS weft_compilers)
 		SAYS "^weft: handler \"handler\", effect \"next\": its general clause returned without a decision")
 endforeach()
 
-# The same source may be linked with the shared library, where the choice has no effect.
+# This source may also be linked with the shared library, where the choice has no effect.
 weft_shared(weft gcc WEFT)
 weft_program(shared gcc SOURCES clones.c FLAGS -Wall -Wextra SHARED weft.gcc)
 weft_test(shared COMMAND @shared.gcc)

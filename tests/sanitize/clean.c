@@ -642,7 +642,7 @@ static void *works(void *arg)
 	return seed;
 }
 
-/* The same steps inside a second coroutine: whole chains move. */
+/* Does these steps inside a second coroutine: whole chains move. */
 static void *works_within(void *arg)
 {
 	weft_coro_t *k = make(works, arg);

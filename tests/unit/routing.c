@@ -220,7 +220,7 @@ static void generalizes_past_who_does_not_handle_it(void **state)
 			 GENERALIZED + 2);
 }
 
-/* The same handler under the same label, in a new run. */
+/* Runs the handler under its label again, in a new run. */
 static void generalizes_on_its_label(void **state)
 {
 	const weft_handler_t first = weft_labelled(&generalizing, &left), again = weft_labelled(&generalizing, &left);

@@ -233,7 +233,7 @@ def activities():
 
 
 class Weft(gdb.Command):
-    """What is parked in a program of Weft: weft activities, weft activity N [COMMAND], weft coroutine K [COMMAND]."""
+    """Shows the parked frames of a program of Weft: weft activities, weft activity N [COMMAND], weft coroutine K [COMMAND]."""
 
     def __init__(self):
         super().__init__("weft", gdb.COMMAND_STACK, prefix=True)

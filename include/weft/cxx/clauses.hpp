@@ -457,7 +457,7 @@ template <typename Answer, typename Body, typename... Clauses> struct run : run_
 			return returns_result::template returned<run>;
 	}
 
-	// The same clauses in a form that the compiler recognizes as constant: see weft__drive.
+	// Gives the compiler the clauses as constants: see weft__drive.
 	template <std::size_t... I> static weft_request_t drive(weft_coro_t **k, std::uintptr_t handled)
 	{
 		const weft_clause_t table[] = {
