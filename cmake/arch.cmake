@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# weft_for_processor(LIST PROCESSOR): removes the sources that the processor does not run (docs/architectures.md).
+# weft_for_processor(LIST PROCESSOR): removes the sources that the processor does not run (docs/reference/architectures.md).
 # Linked stacks and activities exist on x86-64 only.
 include_guard(GLOBAL)
 

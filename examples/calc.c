@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* calc.c: errors as an effect that does not return. docs/effects.md, step 3. */
+/* calc.c: errors as an effect that does not return. docs/tutorial/effects.md, step 3. */
 /* doc: begin performer */
 #include <ctype.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  *     --root DIRECTORY        its files are served below /
  *     --log common|json       an access log on standard output
  *     --workers N             threads [as many as processors]
- *     --stack POLICY          where call stacks come from: see docs/stacks.md [WEFT_STACK, else overcommit]
+ *     --stack POLICY          where call stacks come from: see docs/explanation/stacks.md [WEFT_STACK, else overcommit]
  *     --io BACKEND            epoll or io_uring [WEFT_IO, else the better one that works]
  *     --no-status             without /-/ and /metrics, which every client that reaches the server can read
  *

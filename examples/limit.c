@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * limit.c: a rate limiter as a handler. A body may spawn one task in ten milliseconds, directly or not: the handler
- * answers `spawn`, and forwards it when it is time. docs/tasks.md.
+ * answers `spawn`, and forwards it when it is time. docs/reference/tasks.md.
  */
 #include <stdio.h>
 #include <string.h>

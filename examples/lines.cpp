@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // lines.cpp: a server that sends each line back in capitals, to three clients; then a reader that follows a log file
-// while a writer appends to it, as `tail -f` does. See docs/io.md, "In C++".
+// while a writer appends to it, as `tail -f` does. See docs/reference/io.md, "In C++".
 #include <weft/io.hpp>
 #include <weft/sched.hpp>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* primes.c: the sieve of Eratosthenes as a chain of tasks, each behind a channel. docs/tasks.md. */
+/* primes.c: the sieve of Eratosthenes as a chain of tasks, each behind a channel. docs/reference/tasks.md. */
 #include <stdio.h>
 #include <string.h>
 #include <weft/sync.h>

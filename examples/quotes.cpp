@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // quotes.cpp: several shops are asked for a price at the same time; a shop that fails reports an error, and a shop that
-// is too slow is skipped. Then orders arrive over a channel, and a promise delivers their sum. See docs/tasks.md, "In
-// C++".
+// is too slow is skipped. Then orders arrive over a channel, and a promise delivers their sum. See
+// docs/reference/tasks.md, "In C++".
 #include <weft/sched.hpp>
 
 #include <iostream>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* rollback.c: a handler that does something after the rest of the program: transactions. docs/effects.md, step 4. */
+/* rollback.c: a handler that acts after the rest of the program: transactions. docs/tutorial/effects.md, step 4. */
 /* doc: begin performer */
 #include <stdio.h>
 #include <weft/weft.h>

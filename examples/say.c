@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* say.c: a print function whose callers decide where the text goes. docs/effects.md, step 1. */
+/* say.c: a print function whose callers decide where the text goes. docs/tutorial/effects.md, step 1. */
 /* doc: begin performer */
 #include <stdio.h>
 #include <string.h>

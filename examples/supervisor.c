@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * supervisor.c: a task that fails is restarted, up to a maximum number of attempts; a deadline ends a task that hangs.
- * See docs/tasks.md.
+ * See docs/reference/tasks.md.
  */
 #include <stdio.h>
 #include <string.h>

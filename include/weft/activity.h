@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * weft/activity.h: activities. An activity is a cooperative thread. The compiler inserts its yields, and its caller
- * decides which code is atomic. Compiled with `weft cc --activities` (clang and our pass; see docs/activities.md):
+ * decides which code is atomic. Compiled with `weft cc --activities` (clang and our pass; see
+ * docs/reference/activities.md):
  *
  *   static void count(long *shared)
  *   {
@@ -46,9 +47,9 @@
  * Thread-safety: an activity, and the data that activities of a group share, belong to the thread that runs the group.
  * Unless their comments say otherwise, only activities of the running group may call these functions. None may be
  * called in a signal handler. Environment: WEFT_ACTIVITY_PERIOD, WEFT_ACTIVITY_STACK, WEFT_ACTIVITIES (copied,
- * stackful, profile) and WEFT_STUCK: see docs/activities.md. Fork: a child of fork has the activity that called fork,
- * and no other. In the child the other activities count as cancelled, but their deferred functions do not run. No timer
- * rings there, and system calls are libc's. A twin that calls vfork calls fork.
+ * stackful, profile) and WEFT_STUCK: see docs/reference/activities.md. Fork: a child of fork has the activity that
+ * called fork, and no other. In the child the other activities count as cancelled, but their deferred functions do not
+ * run. No timer rings there, and system calls are libc's. A twin that calls vfork calls fork.
  * Source of the ideas: Charcoal (Ylvisaker, 2014): the language, hot stacking; Loom: frames that are copied.
  */
 #ifndef WEFT_ACTIVITY_H
@@ -392,7 +393,7 @@ WEFT_API int weft_activity_dump(int fd);
  */
 WEFT_API int weft_activity_each_range(void (*fn)(void *arg, const void *low, const void *high), void *arg);
 
-/* ---- activating (see the macros' ends in docs/activities.md) ---------------------------------------------------- */
+/* ---- activating (see the macros' ends in docs/reference/activities.md) ------------------------------------------- */
 
 /* Markers. The pass removes them. A program that was compiled without the pass does not link, and their names give the
  * reason. */

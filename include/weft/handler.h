@@ -33,8 +33,9 @@
  *
  * Source of the ideas: clauses and their kinds, Koka and libmprompt; resumptions that are used once, OCaml 5; work left
  * for the answer, tail recursion modulo contexts (Leijen and Lorenzen).
- * Thread-safety is as in coro.h; handlers are constant and may be shared. docs/clauses.md says which kind to choose.
- * Nothing here may be called in a signal handler: a perform may suspend the code that the signal interrupted.
+ * Thread-safety is as in coro.h; handlers are constant and may be shared. docs/howto/choose-a-clause.md says which kind
+ * to choose. Nothing here may be called in a signal handler: a perform may suspend the code that the signal
+ * interrupted.
  */
 #ifndef WEFT_HANDLER_H
 #define WEFT_HANDLER_H

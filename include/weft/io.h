@@ -258,9 +258,9 @@ WEFT__INLINE int64_t weft_io_do(weft_io_t *io)
 }
 
 /*
- * For kinds with the usual operands. On a roomy stack (docs/stacks.md) a task that waits here needs no second chunk,
- * because this frame is smaller than 256 bytes, and no function below it waits. Therefore rarely used code is not
- * inlined, and the two records are one: each alone would be aligned to 16 bytes.
+ * For kinds with the usual operands. On a roomy stack (docs/explanation/stacks.md) a task that waits here needs no
+ * second chunk, because this frame is smaller than 256 bytes, and no function below it waits. Therefore rarely used
+ * code is not inlined, and the two records are one: each alone would be aligned to 16 bytes.
  */
 __attribute__((noinline, unused)) static int64_t weft__io(weft_io_kind_t kind, int fd, void *data, size_t length,
 							  int64_t offset, int flags, uint64_t deadline)

@@ -6,9 +6,9 @@
  *   WEFT_POLICIES(segmented, copy);   these as well
  *
  * With the static library every program has all policies, because WEFT_STACK may choose any. A program that names the
- * policies that it uses, in one of its files and at file scope, is linked without the others; docs/costs.md lists the
- * size of each part. An attribute that asks for a policy that is not linked is refused with ENOTSUP; a WEFT_STACK that
- * asks for one is ignored, with a message.
+ * policies that it uses, in one of its files and at file scope, is linked without the others; docs/reference/costs.md
+ * lists the size of each part. An attribute that asks for a policy that is not linked is refused with ENOTSUP; a
+ * WEFT_STACK that asks for one is ignored, with a message.
  *
  * Some policies are linked without being named. Code compiled for segmented, lookahead, mmu or heap brings the parts
  * that it needs, but runs on contiguous stacks unless its policy is named. weft_clone, weft_checkpoint and related

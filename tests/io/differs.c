@@ -409,8 +409,9 @@ struct call {
 };
 
 /*
- * Calls that are not compared, and the reasons: the differences that docs/io.md, docs/posix.md and docs/simulator.md
- * name. Zero matches any call; `odd` and `flags` match calls with at least one of these bits.
+ * Calls that are not compared, and the reasons: the differences that docs/reference/io.md,
+ * docs/howto/concurrent-library.md and docs/howto/simulator.md name. Zero matches any call; `odd` and `flags` match
+ * calls with at least one of these bits.
  */
 static const struct {
 	unsigned ways, kinds, calls;

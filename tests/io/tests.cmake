@@ -9,7 +9,7 @@ weft_program(owners gcc SOURCES owners.c FLAGS -Wall -Wextra)
 weft_program(reused gcc SOURCES reused.c FLAGS -Wall -Wextra)
 weft_test(reused.epoll COMMAND @reused.gcc ENV WEFT_IO=epoll)
 weft_program(differs gcc SOURCES differs.c FLAGS -Wall -Wextra)
-# 10^5 rounds are run by hand: see docs/io.md.
+# 10^5 rounds are run by hand: see docs/reference/io.md.
 weft_test(differs.threads COMMAND @differs.gcc 0 0 150)
 weft_test(differs.epoll COMMAND @differs.gcc 1 1000 200 ENV WEFT_IO=epoll)
 # A receive from the error queue between the data and their reader.

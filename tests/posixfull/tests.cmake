@@ -50,7 +50,7 @@ library(pq libpq-fe.h postgres -lpq libpq-dev)
 library(redis hiredis/hiredis.h redis -lhiredis libhiredis-dev)
 library(curl curl/curl.h http -lcurl libcurl4-openssl-dev)
 
-# The examples of docs/posix.md, as a new user tries them.
+# The examples of docs/howto/concurrent-library.md, as a new user tries them.
 if(weft_pq_h)
 	weft_test(queries COMMAND ${weft_tests}/posixfull/with_server postgres ${weft_tests}/posixfull/try_queries SAYS "sum 4950, after" ENDS 0|77
 		  SECONDS 120 NEEDS ${weft_cc})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Checks where code yields, against a model. Random functions log events. Beside them runs an observer, which counts how often it gets the processor.
-So the log shows between which events there was a switch. The model interprets the source by the rules of docs/activities.md, without
+So the log shows between which events there was a switch. The model interprets the source by the rules of docs/reference/activities.md, without
 knowledge of the pass.
 
     yields.py COMPILER [SEEDS] [--model calls|loops]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A million calls deep on any linked stack: docs/stacks.md, Statistics. */
+/* A million calls deep on any linked stack: docs/explanation/stacks.md, Statistics. */
 #include <stdio.h>
 #include <weft/weft.h>
 

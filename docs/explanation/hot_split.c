@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The worst of 20 000 depths at which a loop calls an empty function: docs/stacks.md, Limits. */
+/* The worst of 20 000 depths at which a loop calls an empty function: docs/explanation/stacks.md, Limits. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <time.h>
