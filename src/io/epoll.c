@@ -56,7 +56,7 @@ static void wake_first(struct weft__fd *fd, uint8_t way)
 	weft_io_t *io;
 
 	for (io = fd->first; io; io = io->next) {
-		if (!(io->way & way) || (uses && io->kind != WEFT_IO_POLL) || !weft_waiter_claim(&io->waiter, 0))
+		if (!(io->way & way) || (uses && io->kind != WEFT_IO_POLL) || !weft__waiter_claim_here(&io->waiter, 0))
 			continue;
 		uses |= io->kind != WEFT_IO_POLL;
 		weft_waiter_complete(&io->waiter);

@@ -201,7 +201,7 @@ static inline __attribute__((always_inline)) void let_go(struct weft__loop *loop
 }
 
 /* The operation goes to a helper thread. It cannot be withdrawn there, so it does not begin for a cancelled task. */
-static int blocks(struct weft__loop *loop, weft_io_t *io)
+static __attribute__((noinline)) int blocks(struct weft__loop *loop, weft_io_t *io)
 {
 	if (weft__check_cancelled()) {
 		if (io->kind == WEFT_IO_OPEN)
@@ -214,7 +214,7 @@ static int blocks(struct weft__loop *loop, weft_io_t *io)
 	return WEFT_IO_BLOCKS;
 }
 
-static int begin_call(struct weft__loop *loop, weft_io_t *io)
+static __attribute__((noinline)) int begin_call(struct weft__loop *loop, weft_io_t *io)
 {
 	bool is_lookup = io->data == (void *)(uintptr_t)weft__resolve_call;
 	int64_t result = -EAGAIN;

@@ -193,14 +193,30 @@ static void submit(struct ring *r)
 		enter(r, count, 0, NULL);
 }
 
-/* An entry of the submission queue; NULL: the queue is full, and only its owner can submit. */
-static struct io_uring_sqe *entry(struct ring *r)
+/*
+ * Like io_uring_get_sqe, for rings without IORING_SETUP_SQPOLL and IORING_SETUP_SQE128. The entry is all zeros: since
+ * liburing 2.6 the functions that prepare an entry leave the members that their operation does not use as they are.
+ */
+static inline struct io_uring_sqe *free_entry(struct ring *r)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&r->ring);
+	struct io_uring_sq *sq = &r->ring.sq;
+	struct io_uring_sqe *sqe = &sq->sqes[sq->sqe_tail & sq->ring_mask];
 
-	if (!sqe && r == mine) {
+	if (__builtin_expect(sq->sqe_tail - __atomic_load_n(sq->khead, __ATOMIC_RELAXED) >= sq->ring_entries, 0))
+		return NULL;
+	sq->sqe_tail++;
+	memset(sqe, 0, sizeof *sqe);
+	return sqe;
+}
+
+/* An entry of the submission queue; NULL: the queue is full, and only its owner can submit. */
+static inline struct io_uring_sqe *entry(struct ring *r)
+{
+	struct io_uring_sqe *sqe = free_entry(r);
+
+	if (__builtin_expect(!sqe && r == mine, 0)) {
 		submit(r);
-		sqe = io_uring_get_sqe(&r->ring);
+		sqe = free_entry(r);
 	}
 	return sqe;
 }
@@ -247,24 +263,23 @@ static void completed(struct ring *r, const struct io_uring_cqe *cqe)
 	}
 	io->result = cqe->res;
 	io->way |= FINISHED;
-	if (weft_waiter_claim(&io->waiter, 0))
+	if (weft__waiter_claim_here(&io->waiter, 0))
 		weft_waiter_complete(&io->waiter);
 }
 
 /* Under the lock. True: there were completions. */
 static bool reap(struct ring *r)
 {
-	struct io_uring_cqe *cqe;
-	unsigned head, count = 0;
+	struct io_uring_cq *cq = &r->ring.cq;
+	unsigned first = *cq->khead, head = first;
 
-	io_uring_for_each_cqe(&r->ring, head, cqe)
-	{
-		completed(r, cqe);
-		count++;
-	}
-	if (count)
-		io_uring_cq_advance(&r->ring, count);
-	return count;
+	/* Acquire and release: pair with the kernel's store of the tail and load of the head. */
+	while (head != __atomic_load_n(cq->ktail, __ATOMIC_ACQUIRE))
+		completed(r, &cq->cqes[head++ & cq->ring_mask]);
+	if (head == first)
+		return false;
+	__atomic_store_n(cq->khead, head, __ATOMIC_RELEASE);
+	return true;
 }
 
 /* Under the lock, before the owner sleeps in the ring. */
@@ -678,26 +693,40 @@ static void prepare_poll(struct io_uring_sqe *sqe, const weft_io_t *io)
 		io_uring_prep_poll_add(sqe, io->fd, (unsigned short)weft__io_events(io));
 }
 
+/* The kernel's limit for the bytes of one operation. */
+static unsigned length_of(const weft_io_t *io)
+{
+	return io->length > 0x7ffff000 ? 0x7ffff000 : (unsigned)io->length;
+}
+
+/* WEFT_IO_READ to WEFT_IO_WRITEV. */
+static inline void prepare_transfer(struct io_uring_sqe *sqe, const weft_io_t *io)
+{
+	static const uint8_t operations[] = {
+	    [WEFT_IO_READ] = IORING_OP_READ,
+	    [WEFT_IO_WRITE] = IORING_OP_WRITE,
+	    [WEFT_IO_READV] = IORING_OP_READV,
+	    [WEFT_IO_WRITEV] = IORING_OP_WRITEV,
+	};
+
+	io_uring_prep_rw(operations[io->kind], sqe, io->fd, io->data, length_of(io), (uint64_t)io->offset);
+}
+
 static void prepare(struct io_uring_sqe *sqe, weft_io_t *io, int nature)
 {
-	unsigned length = io->length > 0x7ffff000 ? 0x7ffff000 : (unsigned)io->length;
-	bool socket = weft__is_socket(nature);
+	unsigned length = length_of(io);
 
 	switch (io->kind) {
-	case WEFT_IO_READ:
-		io_uring_prep_read(sqe, io->fd, io->data, length, (uint64_t)io->offset);
-		break;
 	case WEFT_IO_WRITE:
-		if (socket)
+		if (weft__is_socket(nature)) {
 			io_uring_prep_send(sqe, io->fd, io->data, length, MSG_NOSIGNAL);
-		else
-			io_uring_prep_write(sqe, io->fd, io->data, length, (uint64_t)io->offset);
-		break;
+			break;
+		}
+		/* fall through */
+	case WEFT_IO_READ:
 	case WEFT_IO_READV:
-		io_uring_prep_readv(sqe, io->fd, io->data, length, (uint64_t)io->offset);
-		break;
 	case WEFT_IO_WRITEV:
-		io_uring_prep_writev(sqe, io->fd, io->data, length, (uint64_t)io->offset);
+		prepare_transfer(sqe, io);
 		break;
 	case WEFT_IO_RECV:
 		io_uring_prep_recv(sqe, io->fd, io->data, length, io->flags);
@@ -756,6 +785,7 @@ static struct io_uring_sqe *entry_in_front(struct ring *r, weft_io_t *io)
 	*last = *first;
 	if (last->user_data > TOLD)
 		((weft_io_t *)(uintptr_t)last->user_data)->entry = sq->sqe_tail - 1;
+	memset(first, 0, sizeof *first);
 	return first;
 }
 
@@ -779,8 +809,12 @@ static int retry(weft_io_t *io)
 	return WEFT_IO_WAITS;
 }
 
-/* Queues the operation itself, or a poll until it can be tried. Its waiter is new. */
-static int hand_over(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io, int nature, bool polls)
+enum entry_kind { ITSELF, TRANSFER, ITS_POLL };
+
+/* Queues the operation itself, an operation that is known to be a read or write of a file, or a poll until the operation
+ * can be tried. Its waiter is new. */
+static inline __attribute__((always_inline)) int queue(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io,
+						       int nature, enum entry_kind kind)
 {
 	struct ring *r = ring_for(loop, w);
 	struct io_uring_sqe *sqe;
@@ -788,16 +822,18 @@ static int hand_over(struct weft__loop *loop, struct weft__worker *w, weft_io_t 
 	io->way &= (uint8_t)~FINISHED;
 	io->ring = r;
 	lock_ring(r);
-	sqe = !polls && is_quick(io, nature) ? entry_in_front(r, io) : entry_behind(r, io);
+	sqe = kind != ITS_POLL && is_quick(io, nature) ? entry_in_front(r, io) : entry_behind(r, io);
 	if (sqe) {
-		if (polls) {
+		if (kind == TRANSFER) {
+			prepare_transfer(sqe, io);
+		} else if (kind == ITSELF) {
+			prepare(sqe, io, nature);
+		} else {
 			prepare_poll(sqe, io);
 			weft__io_limit_wait(io, io->place);
-		} else {
-			prepare(sqe, io, nature);
 		}
 		sqe->user_data = (uintptr_t)io;
-		io->step = polls ? WEFT__POLLING : WEFT__SUBMITTED;
+		io->step = kind == ITS_POLL ? WEFT__POLLING : WEFT__SUBMITTED;
 		if (r == mine && r->ring.sq.sqe_tail - r->ring.sq.sqe_head >= SUBMIT_AT)
 			submit(r);
 	}
@@ -807,24 +843,38 @@ static int hand_over(struct weft__loop *loop, struct weft__worker *w, weft_io_t 
 	return sqe ? WEFT_IO_WAITS : retry(io);
 }
 
-/* See watch_exactly. */
-static inline void stop_watching(weft_io_t *io)
+static __attribute__((noinline)) int hand_over(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io,
+					       int nature, bool polls)
 {
-	if (__builtin_expect(io->watch < 0, 1))
-		return;
+	return queue(loop, w, io, nature, polls ? ITS_POLL : ITSELF);
+}
+
+/* See watch_exactly. */
+static __attribute__((noinline)) void close_watch(weft_io_t *io)
+{
 	close(io->watch);
 	io->watch = -1;
+}
+
+static inline void stop_watching(weft_io_t *io)
+{
+	if (__builtin_expect(io->watch >= 0, 0))
+		close_watch(io);
+}
+
+static __attribute__((noinline)) void unlist(weft_io_t *io, struct weft__fd *fd)
+{
+	lock_fd(fd);
+	weft__fd_take_out(fd, io);
+	weft__task_unlock(&fd->lock);
 }
 
 static int leave(weft_io_t *io, int64_t result)
 {
 	struct weft__fd *fd = io->place;
 
-	if (fd && !(io->way & UNLISTED)) {
-		lock_fd(fd);
-		weft__fd_take_out(fd, io);
-		weft__task_unlock(&fd->lock);
-	}
+	if (fd && !(io->way & UNLISTED))
+		unlist(io, fd);
 	stop_watching(io);
 	return weft__io_done(io, result);
 }
@@ -834,8 +884,10 @@ static int leave(weft_io_t *io, int64_t result)
  * They are in no list, which saves locking their descriptor twice. The count of uses keeps the number from being reused
  * for another file, and an operation that meets the placeholder ends as cancelled: see table.c.
  */
-static bool ends_by_itself(const weft_io_t *io, const struct weft__fd *fd)
+static inline bool ends_by_itself(const weft_io_t *io)
 {
+	const struct weft__fd *fd = io->place;
+
 	return io->kind <= WEFT_IO_WRITEV && io->offset >= 0 &&
 	       __atomic_load_n(&fd->nature, __ATOMIC_RELAXED) == WEFT__FILE;
 }
@@ -845,8 +897,6 @@ static bool begin_wait(struct weft__loop *loop, weft_io_t *io, bool new)
 	struct weft__fd *fd = io->place;
 	bool open;
 
-	if (fd && new &&ends_by_itself(io, fd))
-		io->way |= UNLISTED;
 	if (io->way & UNLISTED)
 		return weft__begin_wait(loop, io);
 	if (!fd) {
@@ -919,6 +969,12 @@ static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 		return WEFT_IO_BLOCKS;
 	if (io->kind == WEFT_IO_POLL && !(io->flags & ~(POLLERR | POLLHUP | POLLNVAL)))
 		io->flags |= POLLHUP;
+	if (ends_by_itself(io) && !weft__io_moves_nothing(io)) {
+		io->way |= UNLISTED;
+		if (weft__begin_wait(loop, io))
+			return queue(loop, w, io, WEFT__FILE, TRANSFER);
+		return weft__io_done(io, -ECANCELED);
+	}
 	if (!begin_wait(loop, io, true))
 		return weft__io_done(io, -ECANCELED);
 	return try(loop, w, io);
@@ -1088,14 +1144,14 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 }
 
 /* The usual completion. */
-static bool has_moved_bytes(const weft_io_t *io)
+static inline bool has_moved_bytes(const weft_io_t *io)
 {
-	return io->kind <= WEFT_IO_SENDMSG && io->step == WEFT__SUBMITTED && io->result >= 0 && !io->reason;
+	return io->kind <= WEFT_IO_SENDMSG && io->step == WEFT__SUBMITTED && io->result >= 0 && !io->reason &&
+	       !io->waiter.result;
 }
 
-static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
+static __attribute__((noinline)) int go_on_otherwise(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
-	weft__touch_near_stack();
 	if (io->step == WEFT__PAUSED)
 		return weft__io_tries_again(loop, io) ? begin(loop, w, io) : WEFT_IO_DONE;
 	if (io->step == WEFT__CROWDED) {
@@ -1106,9 +1162,15 @@ static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	if (io->waiter.result && withdraw(loop, io))
 		return WEFT_IO_WAITS;
 	io->way &= (uint8_t)~FINISHED;
+	return ended(loop, w, io);
+}
+
+static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
+{
+	weft__touch_near_stack();
 	if (__builtin_expect(has_moved_bytes(io), 1))
 		return leave(io, io->result);
-	return ended(loop, w, io);
+	return go_on_otherwise(loop, w, io);
 }
 
 /* In-flight operations refer to the file, not to the number. */

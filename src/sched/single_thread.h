@@ -106,6 +106,16 @@ static inline __attribute__((always_inline)) uint32_t weft__waiter_become_here(w
 	return before;
 }
 
+/* weft_waiter_claim, likewise. */
+static inline __attribute__((always_inline)) bool weft__waiter_claim_here(weft_waiter_t *w, int result)
+{
+	if (__atomic_load_n(&w->state, __ATOMIC_RELAXED) & WEFT__CLAIMED ||
+	    weft__waiter_become_here(w, WEFT__CLAIMED) & WEFT__CLAIMED)
+		return false;
+	w->result = result;
+	return true;
+}
+
 /* A compare-and-exchange of a word that weft__step_in protects. */
 static inline bool weft__exchange_if(uintptr_t *word, uintptr_t *expected, uintptr_t desired)
 {

@@ -249,17 +249,20 @@ void weft__arm(struct weft__worker *w, struct weft__timer *t)
 
 /* ---- a task may run -------------------------------------------------------------------------------------------- */
 
-/* If the ring is full, half of it goes to the shared queue, so that the next tasks find room. */
-static void add(struct weft__worker *w, struct weft__task *task)
+/* The ring is full: half of it goes to the shared queue, so that the next tasks find room. */
+static __attribute__((noinline)) void make_room(struct weft__worker *w)
 {
 	struct weft__task *half[WEFT__RING / 2];
-	uint32_t count, i;
+	uint32_t count = weft__ring_take_half(&w->ring, half), i;
 
-	while (!weft__ring_add(&w->ring, task)) {
-		count = weft__ring_take_half(&w->ring, half);
-		for (i = 0; i < count; i++)
-			share(&w->rt->shared, half[i]);
-	}
+	for (i = 0; i < count; i++)
+		share(&w->rt->shared, half[i]);
+}
+
+static inline void add(struct weft__worker *w, struct weft__task *task)
+{
+	while (__builtin_expect(!weft__ring_add(&w->ring, task), 0))
+		make_room(w);
 }
 
 static void pin(struct weft__worker *w, struct weft__task *task)
@@ -390,6 +393,22 @@ static void ready_from_outside(struct weft__rt *rt, struct weft__task *task)
 	weft__outside_end(rt);
 }
 
+/* By a worker that may run the task itself. Nothing is called before the task is in the slot, and no register is saved
+ * for a call: a switch is so short. */
+static inline __attribute__((always_inline)) void ready_here(struct weft__worker *w, struct weft__task *task, bool next)
+{
+	if (next && w->current) {
+		weft__count(&w->wakes, 1);
+		ready_next(w, task);
+	} else {
+		/* Any of many timers may have expired, and the task has long been out of the cache. */
+		__builtin_prefetch(task->k);
+		__builtin_prefetch(&task->what, 1);
+		/* The pick that follows is a fence, and notifies. */
+		add(w, task);
+	}
+}
+
 static __attribute__((noinline)) void ready_otherwise(struct weft__worker *w, struct weft__task *task, bool next)
 {
 	struct weft__rt *rt = task->rt;
@@ -403,38 +422,27 @@ static __attribute__((noinline)) void ready_otherwise(struct weft__worker *w, st
 		ready_elsewhere(rt, task);
 	} else if (MIGRATE) {
 		pin(&rt->worker[(w->number + 1) % rt->workers], task);
-	} else if (next && w->current) {
-		weft__count(&w->wakes, 1);
-		ready_next(w, task);
 	} else {
-		/* Any of many timers may have expired, and the task has long been out of the cache. */
-		__builtin_prefetch(task->k);
-		__builtin_prefetch(&task->what, 1);
-		/* The pick that follows is a fence, and notifies. */
-		add(w, task);
+		ready_here(w, task, next);
 	}
 }
 
-/* May this worker run the task next? */
+/* May this worker run the task? */
 static inline bool is_at_home(const struct weft__worker *w, const struct weft__task *task)
 {
 	if (MIGRATE || !w)
 		return false;
-	return w->rt == task->rt && w->current && !w->rt->sim && !weft__task_has(task, WEFT__BLOCKING) &&
-	       !task->pinned && !w->helper;
+	return w->rt == task->rt && !w->rt->sim && !weft__task_has(task, WEFT__BLOCKING) && !task->pinned && !w->helper;
 }
 
-/* Nothing is called before the task is in the slot, and no register is saved for a call: a switch is so short. */
 void weft__ready(struct weft__task *task, bool next)
 {
 	struct weft__worker *w = weft__this_worker;
 
-	if (weft__unlikely(weft__on_tsan()) || !next || __builtin_expect(!is_at_home(w, task), 0)) {
+	if (weft__unlikely(weft__on_tsan()) || __builtin_expect(!is_at_home(w, task), 0))
 		ready_otherwise(w, task, next);
-		return;
-	}
-	weft__count(&w->wakes, 1);
-	ready_next(w, task);
+	else
+		ready_here(w, task, next);
 }
 
 /* ---- picking --------------------------------------------------------------------------------------------------- */

@@ -964,6 +964,37 @@ static void *polling(void *pass)
 	return pass;
 }
 
+static void *polls(void *fd)
+{
+	CHECK(weft_poll(*(int *)fd, POLLIN) == POLLIN);
+	return NULL;
+}
+
+static void *reads_a_name(void *file)
+{
+	char name[3];
+
+	CHECK(weft_pread(*(int *)file, name, sizeof name, 1) == 3 && !memcmp(name, "ELF", 3));
+	return NULL;
+}
+
+/* In a ring a read of a file takes the place of a poll in the queue: it must keep nothing of the poll's entry. */
+static void *reads_overtake_polls(void *pass)
+{
+	int fds[2], turn, file = weft_open("/proc/self/exe", O_RDONLY, 0);
+
+	CHECK(file >= 0 && weft_pipe(fds) == 0);
+	WEFT_SCOPE(scope);
+	for (turn = 0; turn < 4; turn++) {
+		CHECK(weft_scope_spawn(&scope, polls, &fds[0]) == 0);
+		CHECK(weft_scope_spawn(&scope, reads_a_name, &file) == 0);
+	}
+	CHECK(weft_scope_spawn(&scope, writes_soon, &fds[1]) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0 && weft_close(file) == 0);
+	return pass;
+}
+
 /* Descriptors that other code made, blocking and non-blocking. */
 static void *foreign(void *pass)
 {
@@ -1663,6 +1694,7 @@ static const struct {
     {"many_accept", many_accept, false},
     {"no_descriptor_left", no_descriptor_left, false},
     {"polling", polling, false},
+    {"reads_overtake_polls", reads_overtake_polls, false},
     {"foreign", foreign, false},
     {"files", files, THREADS_TOO},
     {"watching", watching, THREADS_TOO},
