@@ -199,8 +199,8 @@ compile_and_run()
 	compile "$language" -O2 -g "${objects[@]}" -o "$program" "${flags[@]}" || exit 1
 	[[ -f $program && -x $program ]] ||
 		die 1 "no program came of ${sources[*]}, or it may not be executed in ${TMPDIR:-/tmp} (then set TMPDIR)"
-	# Lost coroutines are reported by function and line while the program's file exists.
-	[[ ! ${WEFT_LEAKS-} ]] || export WEFT_ADDR2LINE=${WEFT_ADDR2LINE-$(type -P addr2line)}
+	# Reports name functions and lines while the program's file exists.
+	[[ ${WEFT_ADDR2LINE+set} ]] || ! WEFT_ADDR2LINE=$(type -P addr2line) || export WEFT_ADDR2LINE
 	remove_later $$ "$scratch"
 	[[ ! $posix ]] || put_before_libc
 	[[ ! ${simulates-} ]] || prepare_simulation
