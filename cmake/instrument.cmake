@@ -34,7 +34,7 @@ add_custom_target(weft_instrumentation DEPENDS ${weft_tools})
 
 # For weft_target_stack in projects that build Weft as a part of themselves.
 set_property(GLOBAL PROPERTY weft_libexec ${weft_libexec})
-file(STRINGS ${PROJECT_SOURCE_DIR}/include/weft/internal/policies.def weft_policy_names REGEX "^WEFT__POLICY")
+file(STRINGS ${PROJECT_SOURCE_DIR}/include/weft/detail/policies.def weft_policy_names REGEX "^WEFT__POLICY")
 list(TRANSFORM weft_policy_names REPLACE "^[^,]*, ([a-z]+), .*" "\\1")
 set_property(GLOBAL PROPERTY weft_policy_names ${weft_policy_names})
 include(cmake/stack.cmake)

@@ -288,7 +288,7 @@ function(weft_canaries out file)
 endfunction()
 
 # has_canary(OUT CANARY FILE…): the files, among these and Weft's, that have the canary. A canary that no file has would prove nothing.
-file(GLOB weft_files ${weft_root}/src/*/*.[chS] ${weft_root}/include/*/*.h* ${weft_root}/include/*/*/*.h)
+file(GLOB weft_files ${weft_root}/src/*/*.[chS] ${weft_root}/include/*/*.h* ${weft_root}/include/*/*/*.h ${weft_root}/include/*/*/*/*.h)
 function(weft_has_canary out canary)
 	get_property(known GLOBAL PROPERTY "weft_has_${canary}_${ARGN}")
 	if(known)
@@ -475,6 +475,8 @@ file(
 	CONFIGURE_DEPENDS
 	${weft_root}/src/*/*.[chS]
 	${weft_root}/include/weft/*.h*
+	${weft_root}/include/weft/detail/*
+	${weft_root}/include/weft/detail/arch/*
 	${weft_root}/tools/*/*
 	${weft_root}/tools/driver/launch/*
 	${weft_root}/weft)

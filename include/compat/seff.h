@@ -10,9 +10,9 @@
  *     n + 1, because NULL means "returned"; back outside, subtracting 1 makes that the all-ones number.
  *  3. ~0 catches effects of weft/effect.h too (their number is then their address - 1); 0 catches none. A search begins
  *     where a search of weft/effect.h does: in a tail clause of weft/handler.h, outside of its handler.
- *  4. The result of a search is cached, as for effects of weft/effect.h (weft/handler_cache.h): a perform costs the
- * same under
- *     any number of handlers of other effects. A resume with a set that differs from the last set forgets it.
+ *  4. The result of a search is cached, as for effects of weft/effect.h (weft/detail/handler_cache.h): a perform costs
+ *     the same under any number of handlers of other effects. A resume with a set that differs from the last set
+ *     forgets it.
  *  5. Sizes of stacks are hints: real code fits, whatever a program asks for. If stacks can be tiny and grow, a
  *     stack of at most 1 KiB begins tiny; a stack without a size begins tiny, with room for a few calls.
  *  6. PERFORM is inlined, so under gcc a recursive function that performs saves every register at each level.

@@ -24,8 +24,8 @@
 #ifndef WEFT_CORO_H
 #define WEFT_CORO_H
 
-#include <weft/arch.h>
-#include <weft/handler_cache.h>
+#include <weft/detail/arch.h>
+#include <weft/detail/handler_cache.h>
 #include <weft/stack.h>
 
 WEFT_EXTERN_C_BEGIN
@@ -105,7 +105,7 @@ struct __attribute__((aligned(16))) weft_coro {
 		uint64_t tags; /* if `handled` is WEFT__HANDLES_TAGS: a set of effects that are small numbers */
 		void *state;   /* if `handled` is a handler: the state that its clauses get */
 	};
-	const struct weft__view *view; /* see weft/handler_cache.h; in no union, or any store might alias it */
+	const struct weft__view *view; /* see weft/detail/handler_cache.h; in no union, or any store might alias it */
 
 	struct weft__deferred *deferred; /* calls to make if its frames are left early, innermost first */
 	/* Eight bytes: all zero in a coroutine with nothing unusual about it. */
@@ -177,7 +177,7 @@ WEFT__INLINE void weft__set_argument(weft_coro_t *k, void *argument)
 	k->link.bx = argument;
 }
 
-/* Marks of a coroutine. The first two are explained in weft/handler_cache.h. */
+/* Marks of a coroutine. The first two are explained in weft/detail/handler_cache.h. */
 enum {
 	WEFT__SEEN = 1,
 	WEFT__PASSED = 2,
@@ -198,7 +198,7 @@ WEFT__INLINE bool weft__handles_tag(const weft_coro_t *k, unsigned number)
 	return k->handled == ~(uintptr_t)0;
 }
 
-/* The key of a numbered effect in the table of weft/handler_cache.h. No effect lies at so low an address. */
+/* The key of a numbered effect in the table of weft/detail/handler_cache.h. No effect lies at so low an address. */
 WEFT__INLINE const void *weft__key_of_tag(unsigned number)
 {
 	return (const void *)(uintptr_t)(number + 1);
@@ -544,7 +544,7 @@ WEFT__INLINE void weft__become(weft_coro_t *k)
 
 #if WEFT__SANITIZED
 WEFT_EXTERN_C_END
-#include <weft/sanitizer.h>
+#include <weft/detail/sanitizer.h>
 WEFT_EXTERN_C_BEGIN
 #else
 #define weft__run_hooked weft_arch_run

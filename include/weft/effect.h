@@ -24,7 +24,7 @@
  *  1. An effect is the address of an object that every declaration of it defines and the linker merges: there are no
  *     tags, and no limit. The symbol holds namespace, name and signature, so different effects are never merged. If the
  *     linker cannot merge equal effects, the search compares the identities, too, and remembers the result
- *     (weft/internal/identity.h). Shared objects loaded by dlopen have the program's addresses, and the program's
+ *     (weft/detail/identity.h). Shared objects loaded by dlopen have the program's addresses, and the program's
  *     speed, if the program exports the symbols (weft.pc, the CMake package and `weft cc` take care of it).
  *  2. A declaration yields a typed function that performs the effect, and a struct of its arguments and its result. The
  *     struct lies on the performer's stack; a request points to it; a reply is written into it. A result that was never
@@ -51,7 +51,7 @@
 #endif
 
 #include <weft/handler.h>
-#include <weft/internal/last.h>
+#include <weft/detail/last.h>
 
 WEFT_EXTERN_C_BEGIN
 
@@ -535,7 +535,7 @@ WEFT__HOT void *weft__frame_of(weft_request_t r, const weft_effect_t *effect)
 
 WEFT_EXTERN_C_END
 
-#include <weft/internal/identity.h>
+#include <weft/detail/identity.h>
 
 /* Takes the semicolon after a declaring macro. Without it compilers report that the semicolon is missing. */
 #define WEFT__END WEFT__STATIC_ASSERT(1, "")

@@ -45,8 +45,8 @@
 #endif
 
 #include <weft/copy.h>
-#include <weft/internal/declared.h>
-#include <weft/internal/pp.h>
+#include <weft/detail/declared.h>
+#include <weft/detail/pp.h>
 
 WEFT_EXTERN_C_BEGIN
 
@@ -139,7 +139,7 @@ typedef struct weft_handler {
 	WEFT_HANDLER(handler_, __VA_ARGS__)
 #define weft_also(...) __VA_ARGS__
 
-/* In a table clang stops at the first effect that is not declared (weft/internal/declared.h), and treats a function of
+/* In a table clang stops at the first effect that is not declared (weft/detail/declared.h), and treats a function of
  * another type as an error. */
 #if !defined(__clang__)
 #define WEFT__KNOW

@@ -19,7 +19,7 @@
 #ifndef WEFT_LINK_POLICIES_H
 #define WEFT_LINK_POLICIES_H
 
-#include <weft/internal/pp.h>
+#include <weft/detail/pp.h>
 #include <weft/stack.h>
 
 /* See weft/effect.h. */
@@ -30,7 +30,7 @@
 WEFT_EXTERN_C_BEGIN
 /* Each variable lies in the file of its policy: a program that takes the address is linked with the policy. */
 #define WEFT__POLICY(constant, name, linked) extern WEFT_API const char weft__with_##name;
-#include <weft/internal/policies.def>
+#include <weft/detail/policies.def>
 #undef WEFT__POLICY
 WEFT_EXTERN_C_END
 

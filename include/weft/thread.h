@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <weft/coro.h>
-#include <weft/internal/pp.h>
+#include <weft/detail/pp.h>
 
 WEFT_EXTERN_C_BEGIN
 

@@ -72,7 +72,7 @@
 	cmpq $0, WEFT_LINK_LIMIT(% r10);                                                                               \
 	jne 10b
 #else
-#include <weft/arch.h>
+#include <weft/detail/arch.h>
 
 #include "internal/link_part.h"
 

@@ -4,7 +4,7 @@
 #define WEFT_SRC_ARCH_FRAMES_X86_64_H
 
 /* clang-format off */
-#include <weft/arch/offsets.h>
+#include <weft/detail/arch/offsets.h>
 
 #include "arch/chunk.h"
 #include "arch/region.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <ucontext.h>
-#include <weft/arch.h>
+#include <weft/detail/arch.h>
 
 /* Registers of a context: lvalues. */
 #if defined(__x86_64__)

@@ -14,7 +14,7 @@
  * on the stack in use.
  */
 #include "arch/chunk.h"
-#include <weft/arch/offsets.h>
+#include <weft/detail/arch/offsets.h>
 
 #define LIMIT %fs:0x70
 

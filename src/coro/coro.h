@@ -93,7 +93,7 @@ WEFT__HIDDEN void weft__switched(weft_coro_t *from);
 WEFT__OF_SAVING void weft__carry_exception(weft_coro_t *k);
 
 /* The words that a thread reads at each switch and perform. Compilers keep the address of this variable across calls,
- * so only functions that do not suspend name it; other functions use the accessors of weft/arch.h. */
+ * so only functions that do not suspend name it; other functions use the accessors of weft/detail/arch.h. */
 struct weft__tls {
 	weft_coro_t *self;
 	struct weft__found *found;

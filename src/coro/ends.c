@@ -401,7 +401,7 @@ WEFT__LEAVES_STACK void weft__end_where_it_waits(void)
 	finish(self, e);
 }
 
-/* The work of a resume before and after the switch, in code built with a sanitizer: see weft/sanitizer.h. */
+/* The work of a resume before and after the switch, in code built with a sanitizer: see weft/detail/sanitizer.h. */
 #if !WEFT__SANITIZED
 void __sanitizer_finish_switch_fiber(void *fake, const void **low, size_t *bytes) __attribute__((weak));
 void __tsan_switch_to_fiber(void *fiber, unsigned flags) __attribute__((weak));

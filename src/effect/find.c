@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The search for a handler: it goes up the chain of running coroutines, and compares what each resumer handles. It
- * caches its results (weft/handler_cache.h), and checks for cached results of earlier searches on the way. So after a
- * handler was installed or removed, the next search visits only the coroutines that are new.
+ * caches its results (detail/handler_cache.h), and checks for cached results of earlier searches on the way. So after
+ * a handler was installed or removed, the next search visits only the coroutines that are new.
  */
 #include "effect/effect.h"
 

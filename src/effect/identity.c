@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Descriptions of effects. weft__declare fills in the objects that stand for effects, and groups the objects of equal
- * effects that have several addresses (weft/internal/identity.h says when that happens).
+ * effects that have several addresses (weft/detail/identity.h says when that happens).
  *
  * All effects are in lists by a hash of their identity, which is compared together with name, place and size. White
  * space does not count in the hash, `_Bool` equals `bool`, and "a::b" is the same namespace as "a.b".

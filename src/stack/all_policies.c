@@ -5,6 +5,6 @@
 extern const char *const weft__every_policy[] WEFT__HIDDEN;
 const char *const weft__every_policy[] = {
 #define WEFT__POLICY(constant, name, linked) &weft__with_##name,
-#include <weft/internal/policies.def>
+#include <weft/detail/policies.def>
 #undef WEFT__POLICY
     NULL};

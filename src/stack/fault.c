@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <weft/arch.h>
+#include <weft/detail/arch.h>
 
 #include "arch/signal.h"
 #include "internal/message.h"

@@ -58,18 +58,18 @@ static const char *why_nowhere(void)
 }
 #endif
 #define WEFT__POLICY(constant, name, linked) linked(name)
-#include <weft/internal/policies.def>
+#include <weft/detail/policies.def>
 #undef WEFT__POLICY
 
 const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT] = {
 #define WEFT__POLICY(constant, name, linked) [WEFT_##constant] = &weft__##name,
-#include <weft/internal/policies.def>
+#include <weft/detail/policies.def>
 #undef WEFT__POLICY
 };
 
 #define WEFT__POLICY(constant, name, linked) +1
 _Static_assert(WEFT_POLICY_COUNT == 1
-#include <weft/internal/policies.def>
+#include <weft/detail/policies.def>
 	       ,
 	       "a policy is missing in policies.def");
 #undef WEFT__POLICY

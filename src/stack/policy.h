@@ -166,7 +166,7 @@ struct weft__policy {
 
 /* policies.c has stand-ins for policies that the program is linked without. */
 #define WEFT__POLICY(constant, name, linked) extern const struct weft__policy weft__##name;
-#include <weft/internal/policies.def>
+#include <weft/detail/policies.def>
 #undef WEFT__POLICY
 extern const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT]; /* [0] is NULL */
 

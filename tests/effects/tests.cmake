@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Random programs of handlers of every kind against a model, with and without the cache of handlers, by both compilers,
-# and with each rule of include/weft/handler_cache.h broken in turn. Declarations: their text, their names, the messages
+# and with each rule of include/weft/detail/handler_cache.h broken in turn. Declarations: their text, their names, the messages
 # about mistakes in them. WEFT_SEED=N repeats a run, WEFT_EFFECTS=N asks for more operations per clause kind than 2 000
 # 000, in each of two tests.
 weft_part(effects effect SLOW)

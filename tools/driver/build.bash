@@ -10,7 +10,7 @@ is_current()
 
 	[[ -e $1 ]] || return 1
 	for file in "$root"/{CMakeLists.txt,CMakePresets.json,cmake/*,src,src/*,src/*/*} \
-		"$root"/include/weft{,/*,/*/*} "$root"/tools/{driver/options.def,activities,activities/check,as,posix,driver/launch}{,/*}; do
+		"$root"/include/weft{,/*,/*/*,/*/*/*} "$root"/tools/{driver/options.def,activities,activities/check,as,posix,driver/launch}{,/*}; do
 		[[ ! $file -nt $1 ]] || return 1
 	done
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The switch on x86-64 System V. src/arch/README.md has the stack layouts; weft/arch.h the contract.
+ * The switch on x86-64 System V. src/arch/README.md has the stack layouts; weft/detail/arch.h the contract.
  *
  * Registers across a switch
  *   rdi  in and out: the coroutine; the code after a landing pad can rely on it
@@ -325,7 +325,7 @@ WEFT__INLINE void weft__set_operations_left(int32_t operations)
 						    : "r"(operations));
 }
 
-/* The thread's table of found handlers lies after weft__tls_self, as do the newest entries (weft/handler_cache.h). */
+/* The thread's table of found handlers lies after weft__tls_self, as do the newest entries (../handler_cache.h). */
 struct weft__found;
 struct weft__view;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * This header provides, in C, the parts of weft/arch.h besides the switch. An architecture's own header includes it
+ * This header provides, in C, the parts of ../arch.h besides the switch. An architecture's own header includes it
  * after it has provided weft__self_place: the address of the calling thread's weft__tls_self. Compilers must not know
  * that address: they would keep it across a switch, and after a migration write into another thread's variable. So an
  * asm statement computes it each time, and it is not kept.
@@ -72,7 +72,7 @@ WEFT__INLINE void weft__set_operations_left(int32_t operations)
 	*weft__operations() = operations;
 }
 
-/* The thread's table of found handlers lies after weft__tls_self, as do the newest entries (weft/handler_cache.h). */
+/* The thread's table of found handlers lies after weft__tls_self, as do the newest entries (../handler_cache.h). */
 WEFT__INLINE struct weft__found *weft__found_here(void)
 {
 	return (struct weft__found *)WEFT__WORD(weft__self_place(), WEFT_TLS_FOUND);

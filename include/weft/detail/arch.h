@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/arch.h: the contract of an architecture. One header and one .S file fulfil it.
+ * weft/detail/arch.h: the contract of an architecture. One header and one .S file fulfil it.
  *
  * Design
  *  1. A switch exchanges three words (stack pointer, program counter, frame pointer); every other register
@@ -35,7 +35,7 @@
  *   weft__is_self           is a coroutine the current one? The compiler must not switch through the pointer compared
  *   weft__address_of        the address of an object on the stack, without loading it
  *   weft__found_here, weft__is_newest, weft__newest_who, weft__newest_enter   the thread's cache of found handlers: see
- *                           weft/handler_cache.h
+ *                           weft/detail/handler_cache.h
  *   WEFT_LEFT_BYTES         if a suspended coroutine is continued this many bytes before its landing pad, it calls
  *                           weft__end_here there
  *   weft__entry (assembly)  first landing pad of a coroutine: calls fn(arg), then finishes
@@ -50,7 +50,7 @@
 #ifndef WEFT_ARCH_H
 #define WEFT_ARCH_H
 
-#include <weft/arch/offsets.h>
+#include <weft/detail/arch/offsets.h>
 #include <weft/base.h>
 
 WEFT_EXTERN_C_BEGIN
@@ -93,7 +93,7 @@ struct weft_link {
 };
 
 #define WEFT__OFFSET_IS(type, field, offset)                                                                           \
-	WEFT__STATIC_ASSERT(offsetof(type, field) == (offset), #field " moved: edit weft/arch/offsets.h")
+	WEFT__STATIC_ASSERT(offsetof(type, field) == (offset), #field " moved: edit weft/detail/arch/offsets.h")
 WEFT__OFFSET_IS(struct weft_link, sp, WEFT_LINK_SP);
 WEFT__OFFSET_IS(struct weft_link, pc, WEFT_LINK_PC);
 WEFT__OFFSET_IS(struct weft_link, fp, WEFT_LINK_FP);
@@ -119,13 +119,13 @@ WEFT_API WEFT__NORETURN WEFT__COLD void weft__end_here(void);
 #endif
 
 #if defined(__x86_64__) && !defined(__ILP32__)
-#include <weft/arch/x86_64.h>
+#include <weft/detail/arch/x86_64.h>
 #elif defined(__aarch64__) && defined(__LP64__) && defined(__AARCH64EL__)
-#include <weft/arch/aarch64.h>
+#include <weft/detail/arch/aarch64.h>
 #elif defined(__riscv) && __riscv_xlen == 64 && defined(__riscv_float_abi_double)
-#include <weft/arch/riscv64.h>
+#include <weft/detail/arch/riscv64.h>
 #else
-#error "weft has no switch for this architecture yet: write include/weft/arch/ARCH.h and src/arch/ARCH.S"
+#error "weft has no switch for this architecture yet: write include/weft/detail/arch/ARCH.h and src/arch/ARCH.S"
 #endif
 
 WEFT_EXTERN_C_END

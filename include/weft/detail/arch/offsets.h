@@ -25,7 +25,7 @@
 #define WEFT_CORO_VIEW 120
 #define WEFT_HANDLES_TAGS 2 /* as `handled`: the handled effects are the bits of `tags` */
 
-/* Offsets of a thread's data after weft__tls_self, and of an entry's fields: see weft/handler_cache.h. */
+/* Offsets of a thread's data after weft__tls_self, and of an entry's fields: see weft/detail/handler_cache.h. */
 #define WEFT_TLS_FOUND 8
 #define WEFT_TLS_OPERATIONS 16
 #define WEFT_TLS_NEWEST 32

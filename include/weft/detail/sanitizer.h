@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/sanitizer.h: tell AddressSanitizer and ThreadSanitizer which stack runs. Included by coro.h in code that is
- * built with one of them, and only there; the library may be built with or without.
+ * weft/detail/sanitizer.h: tell AddressSanitizer and ThreadSanitizer which stack runs. Included by coro.h in code
+ * that is built with one of them, and only there; the library may be built with or without.
  *
  * Design
  *  1. Only the resuming side announces a switch, just before it jumps and just after control is back. Between an

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/internal/identity.h: the object whose address stands for an effect, and the record that describes the effect.
+ * weft/detail/identity.h: the object whose address stands for an effect, and the record that describes the effect.
  *
  * Design
  *  1. The identity of an effect is its namespace, its name, and the signature of its whole declaration (of the whole
@@ -18,7 +18,7 @@
  *     src/effect/identity.c, find.c.
  *  4. When a shared object is unloaded, weft__undeclare removes its effects from these groups, and its functions from
  *     the default handlers of other objects' effects. Other effects, tables and labels may be loaded at the freed
- *     addresses, so all threads empty their caches of found handlers (weft/handler_cache.h). An effect's object may be
+ *     addresses, so all threads empty their caches of found handlers (handler_cache.h). An effect's object may be
  *     in another shared object than the record that describes the effect, and stay: then a record that stays describes
  *     the effect.
  *
@@ -26,10 +26,10 @@
  * each file (each comparison would have to load a value that is a constant now); comparing groups in weft_is (two
  * instructions more for each request that is not the effect).
  */
-#ifndef WEFT_INTERNAL_IDENTITY_H
-#define WEFT_INTERNAL_IDENTITY_H
+#ifndef WEFT_DETAIL_IDENTITY_H
+#define WEFT_DETAIL_IDENTITY_H
 
-#include <weft/internal/pp.h>
+#include <weft/detail/pp.h>
 
 #if !defined(__clang__)
 #pragma GCC system_header /* see weft/effect.h */
@@ -214,4 +214,4 @@ template <typename Tag, uint64_t Hash> struct weft__home<Tag, Hash, true> {
 #define WEFT__SPACE_SEEN(effect) weft__##effect##__home::space(WEFT__SPACE)
 #endif
 
-#endif /* WEFT_INTERNAL_IDENTITY_H */
+#endif /* WEFT_DETAIL_IDENTITY_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/internal/last.h: memory for the arguments of an effect that ends its performer, in C++. If they lay on the
+ * weft/detail/last.h: memory for the arguments of an effect that ends its performer, in C++. If they lay on the
  * performer's stack, as in C, the runtime would have to copy them bitwise while unwinding destroys them. So arguments
  * with a destructor go to the heap, and stay there until the handler deletes them (weft.hpp does).
  */
-#ifndef WEFT_INTERNAL_LAST_H
-#define WEFT_INTERNAL_LAST_H
+#ifndef WEFT_DETAIL_LAST_H
+#define WEFT_DETAIL_LAST_H
 
 #ifdef __cplusplus
 #include <type_traits>
@@ -42,4 +42,4 @@ template <typename Frame> struct weft__last<Frame, false> {
 };
 #endif
 
-#endif /* WEFT_INTERNAL_LAST_H */
+#endif /* WEFT_DETAIL_LAST_H */

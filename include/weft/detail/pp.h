@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/internal/pp.h: the preprocessor part of effect declarations. Lists are walked by a chain of macros, one per
+ * weft/detail/pp.h: the preprocessor part of effect declarations. Lists are walked by a chain of macros, one per
  * element, each expanding the next only if elements are left.
  */
-#ifndef WEFT_INTERNAL_PP_H
-#define WEFT_INTERNAL_PP_H
+#ifndef WEFT_DETAIL_PP_H
+#define WEFT_DETAIL_PP_H
 
 #include <weft/base.h>
 
@@ -110,4 +110,4 @@ template <typename T> struct weft__field<T[]> {
 #define WEFT__MORE_TYPES(...) __VA_OPT__(, WEFT__PAIRS_1(WEFT__TYPE, WEFT__COMMA, __VA_ARGS__))
 #define WEFT__NAMES(...) WEFT__PAIRS(WEFT__NAME, WEFT__COMMA, __VA_ARGS__)
 
-#endif /* WEFT_INTERNAL_PP_H */
+#endif /* WEFT_DETAIL_PP_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The switch on RISC-V, LP64D. src/arch/README.md has the stack layouts; weft/arch.h the contract; aarch64.h is alike.
+ * The switch on RISC-V, LP64D. src/arch/README.md has the stack layouts, ../arch.h the contract; aarch64.h is alike.
  *
  * Registers across a switch
  *   a0      in and out: the coroutine; the code after a landing pad can rely on it
@@ -224,6 +224,6 @@ WEFT__INLINE uintptr_t weft__self_place(void)
 	return place;
 }
 
-#include <weft/arch/generic.h>
+#include <weft/detail/arch/generic.h>
 
 #endif /* WEFT_ARCH_RISCV64_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/handler_cache.h: each thread's cache of results of searches for handlers.
+ * weft/detail/handler_cache.h: each thread's cache of results of searches for handlers.
  *
  * Design
  *  1. Each thread has a table: (view, effect) -> clause and coroutine. A view is a coroutine's number, which is never
@@ -38,7 +38,7 @@
 #ifndef WEFT_HANDLER_CACHE_H
 #define WEFT_HANDLER_CACHE_H
 
-#include <weft/arch.h>
+#include <weft/detail/arch.h>
 
 WEFT_EXTERN_C_BEGIN
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The switch on AArch64, little-endian and LP64. src/arch/README.md has the stack layouts; weft/arch.h the contract.
+ * The switch on AArch64, little-endian and LP64. src/arch/README.md has the stack layouts, ../arch.h the contract.
  *
  * Registers across a switch
  *   x0      in and out: the coroutine; the code after a landing pad can rely on it
@@ -247,6 +247,6 @@ WEFT__INLINE uintptr_t weft__self_place(void)
 	return place;
 }
 
-#include <weft/arch/generic.h>
+#include <weft/detail/arch/generic.h>
 
 #endif /* WEFT_ARCH_AARCH64_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/internal/declared.h: one short error for an effect that is not declared.
+ * weft/detail/declared.h: one short error for an effect that is not declared.
  *
  * Design
  *  1. For a mistake in the expansion of a macro, clang prints three lines for each macro around it, and as many for
@@ -19,8 +19,8 @@
  * Rejected: the user's word as an expression (the error cannot be made fatal, and others follow); a fatal warning at a
  * word of this header (three lines for each macro); a function with the attribute diagnose_if (a note of three lines).
  */
-#ifndef WEFT_INTERNAL_DECLARED_H
-#define WEFT_INTERNAL_DECLARED_H
+#ifndef WEFT_DETAIL_DECLARED_H
+#define WEFT_DETAIL_DECLARED_H
 
 #if !defined(__clang__)
 #define WEFT__STOP_AT_UNDECLARED
@@ -86,4 +86,4 @@ __attribute__((overloadable)) int weft__declared(void *);
 #endif
 #endif
 
-#endif /* WEFT_INTERNAL_DECLARED_H */
+#endif /* WEFT_DETAIL_DECLARED_H */
