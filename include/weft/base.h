@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/base.h: version, compiler attributes and the sanitizers in force, for all other headers.
+ * weft/base.h: version, compiler attributes, the sanitizers in force and the result of a resume, for all other headers.
  * Nothing here has run-time behaviour; macros may be used in signal handlers.
  */
 #ifndef WEFT_BASE_H
@@ -161,5 +161,18 @@
 #else
 #define WEFT__CALLS_TWINS 1
 #endif
+
+struct weft_effect;
+
+/**
+ * The result of a resume: why control came back. Two words, in registers.
+ * `effect` is NULL if the coroutine's function returned (`payload` is then its result), &weft_failed if
+ * the runtime had to end the coroutine (`payload` is then the coroutine), else the effect performed.
+ * `payload` of an effect points into the performer's stack: valid until the coroutine is resumed or deleted.
+ */
+typedef struct weft_request {
+	const struct weft_effect *effect;
+	void *payload;
+} weft_request_t;
 
 #endif /* WEFT_BASE_H */

@@ -2,6 +2,20 @@
 /*
  * weft/coro.h: coroutines. A coroutine is a stack and the point where it waits; mutable, one-shot, asymmetric.
  *
+ *   static void *count(void *last)
+ *   {
+ *           for (int i = 1; i <= *(int *)last; i++)
+ *                   weft_suspend(&i);
+ *           return NULL;
+ *   }
+ *
+ *   int three = 3;
+ *   weft_coro_t *k = weft_create(count, &three);
+ *   weft_request_t r;
+ *   while ((r = weft_resume(k, NULL, WEFT_HANDLE_NONE)).effect)
+ *           printf("%d\n", *(int *)r.payload);
+ *   weft_delete(k);
+ *
  *   state      value of link.pc                which calls leave the state
  *   SUSPENDED  a landing pad                   weft_resume, weft_switch; weft_delete, weft_reset
  *   RUNNING    weft__in_running                its own code: weft_yield, weft_exit, return
@@ -24,19 +38,109 @@
 #ifndef WEFT_CORO_H
 #define WEFT_CORO_H
 
-#include <weft/detail/arch.h>
-#include <weft/detail/handler_cache.h>
 #include <weft/stack.h>
 
 WEFT_EXTERN_C_BEGIN
 
+/**
+ * A coroutine. Complete, so that it may be embedded and used by value with weft_init; must not be copied or moved
+ * between weft_init and weft_release. Every field is private: use the functions.
+ */
 typedef struct weft_coro weft_coro_t;
+
+/* ---- life ---------------------------------------------------------------------------------------------------- */
 
 /** A coroutine's function. Its result reaches the resumer as the payload of the last request. */
 typedef void *weft_fn_t(void *arg);
 
-/** The state of a coroutine: the table at the top of this header. */
-typedef enum weft_state { WEFT_SUSPENDED, WEFT_RUNNING, WEFT_FINISHED, WEFT_DELETED } weft_state_t;
+/**
+ * Make a suspended coroutine with default attributes; its first resume calls fn(arg).
+ * @param fn  not NULL: the first resume of a coroutine without a function reports that, and ends the process
+ * @return the coroutine, owned by the caller, to be passed to weft_delete; or NULL with errno
+ *   ENOMEM  no memory or address space
+ *   EDQUOT  under commit: the coroutine would exceed the limit of weft_set_budget
+ *   EAGAIN  the kernel's limit on mappings is reached (guards by mprotect only)
+ */
+WEFT_API weft_coro_t *weft_create(weft_fn_t *fn, void *arg);
+
+/** The set of effects that a resumer handles: none, all, one effect or family, or several. Made by weft_handles(…).
+ * (The structure's name is for compilers' messages: passing an effect in place of a set is an easy mistake.) */
+typedef struct weft__write_weft_handles_of_the_effect {
+	/* 0; ~0; WEFT__HANDLES_TAGS; address of an effect; of a list of effects, plus 1; of a handler, plus 4 or 5 */
+	uintptr_t word;
+} weft_handles_t;
+
+/** Handle nothing: effects that the coroutine performs propagate to the enclosing handlers. */
+#define WEFT_HANDLE_NONE (weft__handles(0))
+/** Handle every effect that the coroutine performs. */
+#define WEFT_HANDLE_ALL (weft__handles(~(uintptr_t)0))
+
+/**
+ * Start or continue a suspended coroutine, until it suspends, finishes or fails.
+ * @param k        suspended; any other state is reported and ends the process; NULL does so by a fault
+ * @param value    the result of its pending weft_yield; the first resume ignores it
+ * @param handles  the effects handled here during this run, e.g. weft_handles(state, print); other effects that the
+ *                 coroutine performs propagate to the enclosing handlers. A set must live until this returns.
+ * @return why control came back; see weft_request_t
+ * May be called on any stack and any thread (a coroutine may move between threads, between runs). Suspends the
+ * caller's own chain if an enclosing handler handles an effect. An uncaught exception finishes the coroutine and
+ * propagates out of this call; so does the unwinding of pthread_exit and cancellation.
+ */
+WEFT__HOT weft_request_t weft_resume(weft_coro_t *k, void *value, weft_handles_t handles);
+
+/** The effect of weft_suspend. */
+extern WEFT_API struct weft_effect weft_suspended;
+
+/** Suspend the current coroutine: its resumer gets {&weft_suspended, payload}; returns the value that the next resume
+ * passes. Reported outside of any coroutine, and in a tail clause whose handler is outside of the resumer: the
+ * coroutine might next be resumed at a place where that handler is not in force. */
+WEFT__HOT void *weft_suspend(void *payload);
+
+/**
+ * Suspend `k`, the current coroutine or an ancestor of it, without a search for a handler: its resumer gets the
+ * request {effect, payload}, and all coroutines below `k` are suspended with it.
+ * @param k        RUNNING, and the current coroutine or an ancestor of it. As for weft_suspend, no coroutine from the
+ *                 current one up to k may execute a tail clause of a handler outside of k's resumer (both checked in
+ *                 debug builds)
+ * @param effect   not NULL; &weft_suspended if it does not matter
+ * @param payload  any pointer; usually into this stack
+ * @return the value that the next resume of `k` passes
+ */
+WEFT__HOT void *weft_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload);
+
+/**
+ * End a coroutine made by weft_create, in any state except RUNNING (reported), and keep its stack for reuse. NULL is
+ * allowed. Its frames, and coroutines that were running inside it, are treated as in weft_reset. Under "copy", a
+ * coroutine with deferred calls must be one that could be resumed here, because it runs once more to make them; this
+ * holds for weft_reset and weft_release, too. Frames that wait in weft_run need no such care, unless the body has
+ * deferred calls.
+ */
+WEFT_API void weft_delete(weft_coro_t *k);
+
+/**
+ * Finish `k`, the current coroutine or an ancestor of it: its resumer gets the request, and nothing is saved. The
+ * coroutines running below `k` are finished with it (weft_reset says which of them are deleted, and when). Before that,
+ * the deferred calls of all of them are made (weft/defer.h). The payload may lie on the stack that is left: it stays
+ * readable until `k` is reset or deleted. If there are deferred calls, only the effect's struct stays readable, or 512
+ * bytes if the effect has none.
+ *
+ * If malloc has no memory, at most 4096 exits may be making deferred calls at the same time. A further exit makes `k`
+ * fail: its resumer gets &weft_failed, weft_failure(k) is WEFT_MEMORY_SPENT, and the deferred calls of `k` and of the
+ * coroutines below it are discarded.
+ */
+WEFT__HOT WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload);
+
+/**
+ * Make a suspended or finished coroutine start over, on the stack that it has, with its attributes. If it is suspended,
+ * the deferred calls of its frames are made first, innermost first: see weft/defer.h. A running coroutine is reported.
+ * Coroutines that ran inside `k`, and were suspended or left with it: if `k` or one of them made such a coroutine, it
+ * is deleted too, because the frames that owned it are gone. The others become FINISHED and stay their owner's.
+ * If the runtime ended `k` (weft_failed), the bodies that its frames ran by weft_run are deleted now, and their
+ * deferred calls are made.
+ */
+WEFT_API void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg);
+
+/* ---- attributes, and coroutines in storage of the caller's --------------------------------------------------- */
 
 enum {
 	WEFT_SAVE_FPU = 1u << 0, /**< save and restore MXCSR and the x87 control word for this coroutine */
@@ -48,18 +152,6 @@ enum {
 				      suspended: C++ destructors run then. See weft/defer.h */
 	WEFT_MEMORY_ONLY = 1u << 4, /**< with weft_attr.memory and a linked policy: when that memory is used up, the
 				       coroutine fails (WEFT_RESERVATION_SPENT) instead of linking a chunk elsewhere */
-	/* The flags below may not be used in attributes. */
-	WEFT__COPYING = 1u << 16, /* its frames are moved in and out of a region */
-	WEFT__THROUGH = 1u << 17, /* it was suspended from below, and a coroutine inside it is WEFT__COPYING */
-	WEFT__ENDING = 1u << 18,  /* it is running deferred calls; `ending` holds the reason */
-	WEFT__KEEPING = 1u << 19, /* it has ended, and `ending` holds its last request's payload */
-	/* It has the policy "copy", but a region of its own: it is not WEFT__COPYING. */
-	WEFT__SECLUDED = 1u << 20,
-	WEFT__SLOWLY = 1u << 21,  /* the fast paths to checkpoints are off */
-	WEFT__THENS = 1u << 22,	  /* tail clauses left it calls to make with an answer: they are in `thens` */
-	WEFT__OWNED = 1u << 23,	  /* its chain is ending, and a coroutine of that chain made it: its owner ends, too */
-	WEFT__WATCHED = 1u << 24, /* its stack is checked whenever it is left: see src/stack/caller_memory.c */
-	WEFT__HOOKED = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT__WATCHED | WEFT__COPYING,
 };
 
 /** The attributes of a new coroutine. Zero-initialised, all are defaults. Only read during the call. */
@@ -79,175 +171,6 @@ typedef struct weft_attr {
 				 caller's" below. stack_size is ignored then */
 	size_t memory_size;   /**< weft_memory_size returns the bytes that are needed. 0 without memory */
 } weft_attr_t;
-
-/** Why the runtime ended a coroutine. */
-typedef enum weft_failure {
-	WEFT_NO_FAILURE,
-	WEFT_BUDGET_SPENT,	/**< opening more stack would pass weft_set_budget */
-	WEFT_RESERVATION_SPENT, /**< the stack's reservation is used up */
-	WEFT_MEMORY_SPENT,	/**< the system had no memory for more stack, or for the frames to be copied */
-} weft_failure_t;
-
-struct weft__slot;
-
-/**
- * A coroutine. Complete, so that it may be embedded and used by value with weft_init; must not be copied or moved
- * between weft_init and weft_release. Every field is private: use the functions.
- */
-struct __attribute__((aligned(16))) weft_coro {
-	/* Two cache lines: everything that a resume and a suspension access. */
-	struct weft_link link;
-	uintptr_t group;	/* weft_switch between two coroutines with equal values takes the fast path */
-	weft_coro_t *parent;	/* its resumer; unchanged when it suspends, and when it starts over */
-	uintptr_t handled;	/* the effects that its resumer handles: see weft_handles_t */
-	weft_coro_t *innermost; /* itself, or if it was suspended from below, the coroutine to execute next */
-	__extension__ union {
-		uint64_t tags; /* if `handled` is WEFT__HANDLES_TAGS: a set of effects that are small numbers */
-		void *state;   /* if `handled` is a handler: the state that its clauses get */
-	};
-	const struct weft__view *view; /* see weft/detail/handler_cache.h; in no union, or any store might alias it */
-
-	struct weft__deferred *deferred; /* calls to make if its frames are left early, innermost first */
-	/* Eight bytes: all zero in a coroutine with nothing unusual about it. */
-	uint32_t flags;
-	uint8_t failure;	/* weft_failure_t */
-	uint8_t marks;		/* WEFT__SEEN, WEFT__PASSED, WEFT__APART */
-	uint16_t owner_changes; /* how often weft_keep changed its owner */
-	uint64_t id;		/* unique in the process, never reused; 0 in an object not in use */
-	const char *name;
-	struct weft__slot *slot;
-	void *user_data;
-	/* WEFT_SAVE_…: the coroutine's state while it is suspended, its resumer's while it runs. */
-	uint64_t fpu;
-	void *caught;
-	uint32_t uncaught;
-	uint32_t resume_serial;	   /* how many resumptions of it were used up: see src/effect/handler.c */
-	void *inner_pc, *outer_pc; /* the real link.pc and link.parent_pc, if saving or copying replaces these */
-
-	/* Only code built with a sanitizer uses these, except `arrays`. */
-	void *asan_fake;
-	__extension__ union {
-		const void *asan_parent_stack;
-		uintptr_t arrays; /* for linked stacks, which sanitizers do not support: see src/stack/linked.c */
-	};
-	__extension__ union {
-		size_t asan_parent_size;
-		void *tsan_fiber; /* a program has at most one of the two sanitizers */
-	};
-
-	uint64_t creator; /* id of the coroutine that made this one, 0 if made outside of any */
-	__extension__ union {
-		struct weft__ending *ending; /* only if flags have WEFT__ENDING or WEFT__KEEPING */
-		struct weft__thens *thens;   /* only if flags have WEFT__THENS; the oldest piece then keeps `ending` */
-	};
-};
-
-WEFT__OFFSET_IS(struct weft_coro, group, WEFT_CORO_GROUP);
-WEFT__OFFSET_IS(struct weft_coro, parent, WEFT_CORO_PARENT);
-WEFT__OFFSET_IS(struct weft_coro, handled, WEFT_CORO_HANDLED);
-WEFT__OFFSET_IS(struct weft_coro, innermost, WEFT_CORO_INNERMOST);
-WEFT__OFFSET_IS(struct weft_coro, tags, WEFT_CORO_TAGS);
-WEFT__OFFSET_IS(struct weft_coro, view, WEFT_CORO_VIEW);
-WEFT__OFFSET_IS(struct weft_coro, slot, WEFT_CORO_SLOT);
-WEFT__OFFSET_IS(struct weft_coro, arrays, WEFT_CORO_ARRAYS);
-WEFT__OFFSET_IS(struct weft_coro, flags, WEFT_CORO_FLAGS);
-WEFT__OFFSET_IS(struct weft_coro, inner_pc, WEFT_CORO_INNER_PC);
-WEFT__OFFSET_IS(struct weft_coro, outer_pc, WEFT_CORO_OUTER_PC);
-
-/* A piece of memory for records of weft_on_answer: functions that tail clauses want called with an answer. The records
- * lie one behind the other. */
-struct weft__thens {
-	char *top, *end;	   /* the end of the records, and the end of the piece */
-	struct weft__thens *below; /* the next older piece */
-	size_t bytes;
-	struct weft__ending *ending; /* in the oldest piece: the coroutine's `ending` */
-};
-
-/** The set of effects that a resumer handles: none, all, one effect or family, or several. Made by weft_handles(…).
- * (The structure's name is for compilers' messages: passing an effect in place of a set is an easy mistake.) */
-typedef struct weft__write_weft_handles_of_the_effect {
-	/* 0; ~0; WEFT__HANDLES_TAGS; address of an effect; of a list of effects, plus 1; of a handler, plus 4 or 5 */
-	uintptr_t word;
-} weft_handles_t;
-
-/* Before its first resume a coroutine keeps its function and the function's argument where registers are saved
- * later. */
-WEFT__INLINE void weft__set_argument(weft_coro_t *k, void *argument)
-{
-	k->link.bx = argument;
-}
-
-/* Marks of a coroutine. The first two are explained in weft/detail/handler_cache.h. */
-enum {
-	WEFT__SEEN = 1,
-	WEFT__PASSED = 2,
-	WEFT__APART = 4, /* not as weft_create makes them: another kind of stack, or an object outside its slot */
-};
-
-enum {
-	WEFT__HANDLES_TAGS = WEFT_HANDLES_TAGS, /* for compatibility headers: see `tags` of the coroutine */
-	WEFT__HANDLES_TABLE = 4,		/* added to the address of a weft_handler_t */
-	WEFT__HANDLES_RUN = 5,			/* added to it if weft_run or weft_continue resumes */
-};
-
-/* For compatibility headers, whose effects are numbers from 0 to 63: does k's resumer handle this effect? */
-WEFT__INLINE bool weft__handles_tag(const weft_coro_t *k, unsigned number)
-{
-	if (weft__likely(k->handled == WEFT__HANDLES_TAGS))
-		return k->tags >> number & 1;
-	return k->handled == ~(uintptr_t)0;
-}
-
-/* The key of a numbered effect in the table of weft/detail/handler_cache.h. No effect lies at so low an address. */
-WEFT__INLINE const void *weft__key_of_tag(unsigned number)
-{
-	return (const void *)(uintptr_t)(number + 1);
-}
-
-WEFT__INLINE unsigned weft__place_of_tag(unsigned number)
-{
-	return number % WEFT__FOUND_PLACES;
-}
-
-/* The innermost coroutine, starting at the running one, whose resumer handles this effect. NULL: none. */
-WEFT_API weft_coro_t *weft__find_tag(unsigned number);
-
-/* Is `address` in the same shared object as `place`? False in the program, which is never unloaded. */
-WEFT_API bool weft__is_unloaded_with(const void *place, const void *address);
-
-WEFT__INLINE bool weft__handles_table(uintptr_t handled)
-{
-	return (handled & 6) == WEFT__HANDLES_TABLE;
-}
-
-/** Handle nothing: effects that the coroutine performs propagate to the enclosing handlers. */
-#define WEFT_HANDLE_NONE (weft__handles(0))
-/** Handle every effect that the coroutine performs. */
-#define WEFT_HANDLE_ALL (weft__handles(~(uintptr_t)0))
-
-WEFT__HOT weft_handles_t weft__handles(uintptr_t word)
-{
-	weft_handles_t handles = {word};
-
-	return handles;
-}
-
-/** The effect of the request that reports that the runtime ended the coroutine: see weft_failure(). */
-extern WEFT_API struct weft_effect weft_failed;
-/** The effect of weft_suspend. */
-extern WEFT_API struct weft_effect weft_suspended;
-
-/* ---- life ---------------------------------------------------------------------------------------------- */
-
-/**
- * Make a suspended coroutine with default attributes; its first resume calls fn(arg).
- * @param fn  not NULL: the first resume of a coroutine without a function reports that, and ends the process
- * @return the coroutine, owned by the caller, to be passed to weft_delete; or NULL with errno
- *   ENOMEM  no memory or address space
- *   EDQUOT  under commit: the coroutine would exceed the limit of weft_set_budget
- *   EAGAIN  the kernel's limit on mappings is reached (guards by mprotect only)
- */
-WEFT_API weft_coro_t *weft_create(weft_fn_t *fn, void *arg);
 
 /**
  * Like weft_create, with attributes.
@@ -271,6 +194,144 @@ WEFT_API weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr
  * @return 0, or a negative errno as weft_create_with
  */
 WEFT_API int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr);
+
+/** Release the stack and other resources that weft_init acquired; `k` must not be RUNNING (reported). The storage is
+ * the caller's again. */
+WEFT_API void weft_release(weft_coro_t *k);
+
+/* ---- switching sideways -------------------------------------------------------------------------------------- */
+
+/**
+ * Suspend the current coroutine and continue `to` in its place, sideways: `to` gets the parent and the handled set
+ * of the current coroutine, and the parent's resume returns requests of `to` (weft_resume_any returns the requester).
+ * @param to     suspended; any other state is reported. The call is reported wherever weft_suspend is.
+ * @param value  the result of the pending switch or yield of `to`
+ * @return the value passed by the switch or resume that continues the current coroutine
+ */
+WEFT__HOT void *weft_switch(weft_coro_t *to, void *value);
+
+/**
+ * Like weft_switch, for code that switches often and knows the current coroutine.
+ * @param self  `*self` is the current coroutine, and may be suspended: not in a tail clause (both checked in debug
+ *              builds). NULL, which weft_current() returns outside of any coroutine, is reported. On return `*self` has
+ *              the same value (in a clone: the clone), but in a register. If code keeps it in a variable, and the next
+ *              target in the coroutine (weft_user_data), it need not load from its stack to know where to switch next.
+ */
+WEFT__HOT void *weft_switch_from(weft_coro_t **self, weft_coro_t *to, void *value);
+
+/** Like weft_resume, for chains that use weft_switch: `*k` becomes the coroutine that made the request. */
+WEFT__HOT weft_request_t weft_resume_any(weft_coro_t **k, void *value, weft_handles_t handles);
+
+/* ---- inspecting a coroutine ---------------------------------------------------------------------------------- */
+
+/** The coroutine that executes this call, or NULL outside of any. */
+WEFT_API weft_coro_t *weft_current(void);
+
+/**
+ * errno of the thread that executes this call. Compilers keep addresses of thread-local variables across calls, errno's
+ * too: a function that suspends, and is resumed by another thread, may keep using the first thread's variables. After a
+ * suspension, read them in a separate function that is not inlined, such as this one.
+ */
+WEFT_API int weft_errno(void);
+
+/** The state of a coroutine: the table at the top of this header. */
+typedef enum weft_state { WEFT_SUSPENDED, WEFT_RUNNING, WEFT_FINISHED, WEFT_DELETED } weft_state_t;
+
+/** Its state. An object of zero bytes counts as deleted. */
+WEFT__INLINE weft_state_t weft_state(const weft_coro_t *k);
+
+/** The resumer of `k`, if that was a coroutine. NULL if `k` was last resumed outside of any, or not since it was made
+ * or reset. */
+WEFT_API weft_coro_t *weft_parent(const weft_coro_t *k);
+
+/** Its name, or "" if it has none. */
+WEFT_API const char *weft_name(const weft_coro_t *k);
+
+/** Its number: unique in the process, never reused, 0 after deletion. */
+WEFT__INLINE uint64_t weft_id(const weft_coro_t *k);
+
+/** The pointer from the attributes, or from the last weft_set_user_data. */
+WEFT__INLINE void *weft_user_data(const weft_coro_t *k);
+
+WEFT__INLINE void weft_set_user_data(weft_coro_t *k, void *user_data);
+
+/** The policy of its stack. */
+WEFT_API weft_policy_t weft_policy(const weft_coro_t *k);
+
+/** Bytes between the guard and the top of its stack (of its first chunk, where chunks are linked), and whether
+ * `address` lies on its stack. For tools. */
+WEFT_API size_t weft_stack_usable(const weft_coro_t *k);
+WEFT_API bool weft_on_stack(const weft_coro_t *k, const void *address);
+
+/**
+ * The place where a suspended coroutine waits: the return addresses of its calls, innermost first, including those of
+ * the coroutines that are suspended inside it.
+ * @param k       must stay suspended meanwhile
+ * @param places  written: `most` addresses at most
+ * @return the number of addresses; 0 if `k` is not suspended, or has not started. At most 1 if its frames are copied.
+ * Not in a signal handler. Needs unwind tables, which compilers write by default.
+ */
+WEFT_API size_t weft_backtrace(const weft_coro_t *k, void **places, size_t most);
+
+/** The effect of the request that reports that the runtime ended the coroutine: see weft_failure(). */
+extern WEFT_API struct weft_effect weft_failed;
+
+/** Why the runtime ended a coroutine. */
+typedef enum weft_failure {
+	WEFT_NO_FAILURE,
+	WEFT_BUDGET_SPENT,	/**< opening more stack would pass weft_set_budget */
+	WEFT_RESERVATION_SPENT, /**< the stack's reservation is used up */
+	WEFT_MEMORY_SPENT,	/**< the system had no memory for more stack, or for the frames to be copied */
+} weft_failure_t;
+
+/** Why the runtime ended it, or discarded some of its cleanups; WEFT_NO_FAILURE if it did neither. */
+WEFT__INLINE weft_failure_t weft_failure(const weft_coro_t *k);
+
+/**
+ * Set the function that the runtime calls when it ends a coroutine, for logging. The runtime also calls it when it
+ * discards the deferred calls of a coroutine that is ending already, because there is no memory for them
+ * (weft/defer.h). The hook runs on a stack of 64 KiB before the resumer sees &weft_failed. It must not suspend, and
+ * must not rely on the state of anything that the coroutine was using (a lock of malloc, say: the fault can occur
+ * anywhere). Coroutines that fail inside the hook are not reported to it.
+ * @return the previous hook; NULL if none
+ */
+typedef void weft_failure_hook_t(weft_coro_t *k, weft_failure_t why);
+WEFT_API weft_failure_hook_t *weft_set_failure_hook(weft_failure_hook_t *hook);
+
+/* A handle that detects that its coroutine was deleted, even if the memory holds another coroutine now. */
+typedef struct weft__ref {
+	weft_coro_t *k;
+	uint64_t id;
+} weft_ref_t;
+
+/** A checked handle to a coroutine made by weft_create. */
+WEFT__INLINE weft_ref_t weft_ref(weft_coro_t *k);
+
+/**
+ * The coroutine, or NULL if it has been deleted. Costs 0.1 ns (`./weft lab --full --only micro`).
+ * Safe on stale handles: memory of the arena is never unmapped.
+ */
+WEFT__INLINE weft_coro_t *weft_deref(weft_ref_t ref);
+
+/* ---- stacks -------------------------------------------------------------------------------------------------- */
+
+/**
+ * Reserve room on a coroutine's stack, above its first frame, for the data of its function: at most 4 KiB and a quarter
+ * of the stack. The room lasts until the coroutine is deleted or reset, also after its end. Several calls add up.
+ * @param k  made or reset, and not resumed since
+ * @return 16-aligned memory, not initialised; NULL if `bytes` is too large, if `k` has started, or if its stack is
+ *   copied
+ */
+WEFT_API void *weft_reserve(weft_coro_t *k, size_t bytes);
+
+/**
+ * Return the memory below a coroutine's frames to the kernel, and free the chunks that it keeps for growing again. For
+ * coroutines that were deep once and wait for long. Their stacks grow again as they did before.
+ * @param k  SUSPENDED, or the caller's own (weft_current()), which is about to wait; in any other state, and if its
+ *           frames are blocks or are copied, nothing is done
+ * @return bytes of stack that need the kernel again when they are next touched; chunks are not counted
+ */
+WEFT_API size_t weft_trim(weft_coro_t *k);
 
 /*
  * Stacks in memory of the caller's: static arrays, huge pages, shared mappings, blocks of any allocator.
@@ -335,376 +396,7 @@ WEFT_API size_t weft_memory_size(const weft_attr_t *attr, size_t stack_bytes);
  */
 WEFT_API const char *weft_memory_unfit(const weft_attr_t *attr, char *text, size_t size);
 
-/**
- * Reserve room on a coroutine's stack, above its first frame, for the data of its function: at most 4 KiB and a quarter
- * of the stack. The room lasts until the coroutine is deleted or reset, also after its end. Several calls add up.
- * @param k  made or reset, and not resumed since
- * @return 16-aligned memory, not initialised; NULL if `bytes` is too large, if `k` has started, or if its stack is
- *   copied
- */
-WEFT_API void *weft_reserve(weft_coro_t *k, size_t bytes);
-
-/* For functions that many kinds of coroutines share (trampolines): k, which runs, was made to run `function`. The stack
- * layer learns for each function how much stack its coroutines need. */
-WEFT_API void weft__stands_for(weft_coro_t *k, const void *function);
-
-/** Release the stack and other resources that weft_init acquired; `k` must not be RUNNING (reported). The storage is
- * the caller's again. */
-WEFT_API void weft_release(weft_coro_t *k);
-
-/**
- * Make a suspended or finished coroutine start over, on the stack that it has, with its attributes. If it is suspended,
- * the deferred calls of its frames are made first, innermost first: see weft/defer.h. A running coroutine is reported.
- * Coroutines that ran inside `k`, and were suspended or left with it: if `k` or one of them made such a coroutine, it
- * is deleted too, because the frames that owned it are gone. The others become FINISHED and stay their owner's.
- * If the runtime ended `k` (weft_failed), the bodies that its frames ran by weft_run are deleted now, and their
- * deferred calls are made.
- */
-WEFT_API void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg);
-
-/* For weft.hpp: if k is suspended, make the deferred calls of its frames and, with WEFT_UNWIND, unwind them; k is then
- * FINISHED. Room from weft_reserve stays until weft_delete, so that objects which the frames used can be destroyed. */
-WEFT_API void weft__end_frames(weft_coro_t *k);
-
-/**
- * End a coroutine made by weft_create, in any state except RUNNING (reported), and keep its stack for reuse. NULL is
- * allowed. Its frames, and coroutines that were running inside it, are treated as in weft_reset. Under "copy", a
- * coroutine with deferred calls must be one that could be resumed here, because it runs once more to make them; this
- * holds for weft_reset and weft_release, too. Frames that wait in weft_run need no such care, unless the body has
- * deferred calls.
- */
-WEFT_API void weft_delete(weft_coro_t *k);
-
-/**
- * Return the memory below a coroutine's frames to the kernel, and free the chunks that it keeps for growing again. For
- * coroutines that were deep once and wait for long. Their stacks grow again as they did before.
- * @param k  SUSPENDED, or the caller's own (weft_current()), which is about to wait; in any other state, and if its
- *           frames are blocks or are copied, nothing is done
- * @return bytes of stack that need the kernel again when they are next touched; chunks are not counted
- */
-WEFT_API size_t weft_trim(weft_coro_t *k);
-
-/* ---- inspecting a coroutine ------------------------------------------------------------------------------ */
-
-/** The coroutine that executes this call, or NULL outside of any. */
-WEFT_API weft_coro_t *weft_current(void);
-
-/**
- * errno of the thread that executes this call. Compilers keep addresses of thread-local variables across calls, errno's
- * too: a function that suspends, and is resumed by another thread, may keep using the first thread's variables. After a
- * suspension, read them in a separate function that is not inlined, such as this one.
- */
-WEFT_API int weft_errno(void);
-
-/* Has k been resumed since it was made or reset? `parent` may be older than that. */
-WEFT__INLINE bool weft__was_resumed(const weft_coro_t *k)
-{
-	return k->link.parent_pc != NULL;
-}
-
-/** The resumer of `k`, if that was a coroutine. NULL if `k` was last resumed outside of any, or not since it was made
- * or reset. */
-WEFT_API weft_coro_t *weft_parent(const weft_coro_t *k);
-
-/** Its name, or "" if it has none. */
-WEFT_API const char *weft_name(const weft_coro_t *k);
-
-/** Its number: unique in the process, never reused, 0 after deletion. */
-WEFT__INLINE uint64_t weft_id(const weft_coro_t *k)
-{
-	return k->id;
-}
-
-/** Its state. An object of zero bytes counts as deleted. */
-WEFT__INLINE weft_state_t weft_state(const weft_coro_t *k)
-{
-	uintptr_t pc = (uintptr_t)k->link.pc;
-
-	if (pc == (uintptr_t)weft__in_running)
-		return WEFT_RUNNING;
-	if (pc == (uintptr_t)weft__in_finished)
-		return WEFT_FINISHED;
-	return pc == (uintptr_t)weft__in_deleted || !pc ? WEFT_DELETED : WEFT_SUSPENDED;
-}
-
-/** The pointer from the attributes, or from the last weft_set_user_data. */
-WEFT__INLINE void *weft_user_data(const weft_coro_t *k)
-{
-	return k->user_data;
-}
-
-WEFT__INLINE void weft_set_user_data(weft_coro_t *k, void *user_data)
-{
-	k->user_data = user_data;
-}
-
-/** The policy of its stack. */
-WEFT_API weft_policy_t weft_policy(const weft_coro_t *k);
-
-/** Bytes between the guard and the top of its stack (of its first chunk, where chunks are linked), and whether
- * `address` lies on its stack. For tools. */
-WEFT_API size_t weft_stack_usable(const weft_coro_t *k);
-WEFT_API bool weft_on_stack(const weft_coro_t *k, const void *address);
-
-/**
- * The place where a suspended coroutine waits: the return addresses of its calls, innermost first, including those of
- * the coroutines that are suspended inside it.
- * @param k       must stay suspended meanwhile
- * @param places  written: `most` addresses at most
- * @return the number of addresses; 0 if `k` is not suspended, or has not started. At most 1 if its frames are copied.
- * Not in a signal handler. Needs unwind tables, which compilers write by default.
- */
-WEFT_API size_t weft_backtrace(const weft_coro_t *k, void **places, size_t most);
-
-/** Why the runtime ended it, or discarded some of its cleanups; WEFT_NO_FAILURE if it did neither. */
-WEFT__INLINE weft_failure_t weft_failure(const weft_coro_t *k)
-{
-	return (weft_failure_t)k->failure;
-}
-
-/**
- * Set the function that the runtime calls when it ends a coroutine, for logging. The runtime also calls it when it
- * discards the deferred calls of a coroutine that is ending already, because there is no memory for them
- * (weft/defer.h). The hook runs on a stack of 64 KiB before the resumer sees &weft_failed. It must not suspend, and
- * must not rely on the state of anything that the coroutine was using (a lock of malloc, say: the fault can occur
- * anywhere). Coroutines that fail inside the hook are not reported to it.
- * @return the previous hook; NULL if none
- */
-typedef void weft_failure_hook_t(weft_coro_t *k, weft_failure_t why);
-WEFT_API weft_failure_hook_t *weft_set_failure_hook(weft_failure_hook_t *hook);
-
-/* A handle that detects that its coroutine was deleted, even if the memory holds another coroutine now. */
-typedef struct weft__ref {
-	weft_coro_t *k;
-	uint64_t id;
-} weft_ref_t;
-
-/** A checked handle to a coroutine made by weft_create. */
-WEFT__INLINE weft_ref_t weft_ref(weft_coro_t *k)
-{
-	weft_ref_t ref = {k, k->id};
-
-	return ref;
-}
-
-/**
- * The coroutine, or NULL if it has been deleted. Costs 0.1 ns (`./weft lab --full --only micro`).
- * Safe on stale handles: memory of the arena is never unmapped.
- */
-WEFT__INLINE weft_coro_t *weft_deref(weft_ref_t ref)
-{
-	return weft__likely(ref.k && ref.k->id == ref.id) ? ref.k : NULL;
-}
-
-/* ---- internals of the inline functions below ------------------------------------------------------------- */
-
-WEFT_API weft_coro_t *weft__attach_thread(void);
-/* Make the per-thread data that stacks need to grow, if the calling thread has none. False: no memory. */
-WEFT_API bool weft__prepare_thread(void);
-/* The values passed to weft__prepare_switch, returned in registers, so that the caller need not save them. */
-struct weft__switch {
-	weft_coro_t *to;
-	void *value;
-};
-WEFT_API struct weft__switch weft__prepare_switch(weft_coro_t *to, void *value);
-WEFT_API WEFT__NORETURN void weft__leave_to(weft_coro_t *k, const void *effect, void *payload);
-WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_not_ancestor(const weft_coro_t *k);
-WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what);
-WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_null(const char *what);
-/* Writes "weft: ", the three texts and a newline to standard error, then calls abort(). Needs no stack. */
-WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_saying(const char *what, const char *more, const char *why);
-WEFT_API WEFT__COLD void weft__owner_report_null(void); /* writes a line about weft_resume(NULL) */
-/* `self` is NULL, or its view is bound. Returns if it may be suspended nevertheless, else reports and ends the
- * process. */
-WEFT_API WEFT__COLD void weft__check_bound(const weft_coro_t *self, const char *what);
-/* For debug builds: returns if `self` may suspend k, else reports. */
-WEFT_API WEFT__COLD void weft__check_yield(const weft_coro_t *k, const weft_coro_t *self);
-/* `self` is not the current coroutine, or is bound. Returns if it may be suspended nevertheless, else reports. */
-WEFT_API WEFT__COLD void weft__check_self(const weft_coro_t *self);
-WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
-WEFT_API WEFT__NORETURN WEFT__COLD void weft__rethrow(void *exception);
-/* Prepare `k`, which the very next call resumes: the call in which `k` waits then calls throws(argument), which does
- * not return. */
-typedef void weft__thrower_t(void *argument);
-WEFT_API void weft__throw_into(weft_coro_t *k, weft__thrower_t *throws, void *argument);
-WEFT_API bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of);
-/* Bits of weft__unusual, which is atomic. A suspension of an ancestor needs extra checks once there has been a
- * coroutine whose frames are copied, or an effect with several addresses. */
-enum { WEFT__COPYING_USED = 1, WEFT__EFFECTS_DOUBLED = 2 };
-extern WEFT_API unsigned char weft__unusual;
-/* For sanitizers. k is suspended. True if it has not run since it was made or reset: its stack has no frames. */
-WEFT_API bool weft__is_fresh(const weft_coro_t *k);
-
-/* Make k the thread's current coroutine, with its limit. The thread executes k's code already, or very soon. */
-WEFT__INLINE void weft__become(weft_coro_t *k)
-{
-	weft__set_self(k);
-	weft__set_limit(k->link.limit);
-}
-
-#if WEFT__SANITIZED
-WEFT_EXTERN_C_END
-#include <weft/detail/sanitizer.h>
-WEFT_EXTERN_C_BEGIN
-#else
-#define weft__run_hooked weft_arch_run
-#define weft__transfer_hooked weft_arch_transfer
-#endif
-
-/* The effect of a request that ends a coroutine because an exception left it uncaught, or because an outer coroutine is
- * being ended (src/coro/ends.c). Not an address, because comparing with a constant is cheaper. */
-#define WEFT__THROWN ((const struct weft_effect *)-16)
-
-/* `self` is about to resume `k`, whose last resumer was not `self`. */
-WEFT__INLINE void weft__adopt(weft_coro_t *self, weft_coro_t *k)
-{
-	if (weft__unlikely(k->parent || k->marks & WEFT__PASSED)) {
-		if (WEFT_NO_CANARY(adopting_forgets_nothing))
-			weft__forget_found();
-		if (!k->parent && weft__only_table())
-			k->marks &= (uint8_t)~WEFT__PASSED;
-	}
-	if (weft__unlikely(!k->innermost)) /* all zero, never made: the misuse is reported when k is entered */
-		k->innermost = k;
-	k->parent = self;
-	self->marks |= WEFT__PASSED;
-}
-
-/* `k` is about to be resumed with another set than the last time, which was a table. Mark the tail clauses of that
- * table in which `k`, or a coroutine inside it, waits. */
-WEFT_API void weft__move_clauses(weft_coro_t *k, uintptr_t handled);
-
-/* `k` is about to be resumed with another set than the last time. */
-WEFT__INLINE void weft__rehandle(weft_coro_t *k, uintptr_t handled)
-{
-	if (weft__unlikely(k->marks & WEFT__SEEN) && WEFT_NO_CANARY(another_set_forgets_nothing))
-		weft__forget_found();
-	/* Without this, compilers reuse the value that was compared, and reserve a register for it on the usual
-	 * path. */
-	__asm__("" : "+r"(k));
-	if (weft__unlikely(weft__handles_table(k->handled)) &&
-	    weft__unlikely(k->innermost != k || weft__masked(k->view)))
-		weft__move_clauses(k, handled);
-
-	k->handled = handled;
-}
-
-/* Like weft__rehandle, for compatibility headers. Their sets are in `tags`; the word in `handled` may stay the same. */
-WEFT__INLINE void weft__retag(weft_coro_t *k, uint64_t tags)
-{
-	if (weft__likely(k->tags == tags))
-		return;
-	if (weft__unlikely(k->marks & WEFT__SEEN) && WEFT_NO_CANARY(a_new_set_forgets_nothing))
-		weft__forget_found();
-	k->tags = tags;
-}
-
-/*
- * Called when weft__enter returned false, and has changed nothing. Does the work of weft__enter except its last step:
- * to make the innermost coroutine current. The caller does that step, because a function on linked stacks returns by
- * the current coroutine and its limit. This is a separate function, because otherwise compilers keep values in
- * registers for it, and inline fewer functions that resume.
- */
-__attribute__((unused, cold, noinline)) static void weft__enter_anew(weft_coro_t *k, uintptr_t handled)
-{
-	weft_coro_t *self = weft__self();
-
-	/* If compilers know that the coroutine is NULL, they emit a trap at an address of their own. */
-	__asm__("" : "+r"(k));
-	/* In the resume itself the library recognizes the fault by the code around it and the field that is read. This
-	 * code reads another field; otherwise the library would report the fault a second time. */
-	if (weft__unlikely(!k)) {
-		weft__owner_report_null();
-		__asm__("" : "+r"(k));
-		(void)*(const volatile uint64_t *)&k->id;
-	}
-	if (!self)
-		self = weft__attach_thread();
-	if (k->parent != self)
-		weft__adopt(self, k);
-	if (k->handled != handled)
-		weft__rehandle(k, handled);
-	if (weft__masked(self->view) && WEFT_NO_CANARY(resuming_in_a_clause_forgets_nothing))
-		weft__forget_found();
-	if (WEFT_NO_CANARY(resumed_coroutine_stays_in_its_group))
-		k->group = (uintptr_t)k;
-}
-
-/* Resume *k. weft__enter has succeeded for it, or weft__enter_anew has done the work. */
-WEFT__INLINE weft_request_t weft__resume_entered(weft_coro_t **k, void *value)
-{
-	struct weft_link *link = &(*k)->link;
-	weft_request_t request = weft__run_hooked(&link, value);
-
-	*k = (weft_coro_t *)link;
-	return request;
-}
-
-/* Resume *k. On return *k is the coroutine that suspended: not the one resumed, if that switched sideways meanwhile. */
-WEFT__INLINE weft_request_t weft__resume_caught(weft_coro_t **k, void *value, uintptr_t handled)
-{
-	if (weft__unlikely(!weft__enter(&(*k)->link, handled))) {
-		weft__enter_anew(*k, handled);
-		weft__set_self((*k)->innermost);
-	}
-	return weft__resume_entered(k, value);
-}
-
-/* Like weft__resume_caught. If an exception left the coroutine, rethrows it. If an outer coroutine is being ended,
- * unwinding continues here. */
-WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t handled)
-{
-	weft_request_t request = weft__resume_caught(k, value, handled);
-
-	if (weft__unlikely(request.effect == WEFT__THROWN))
-		weft__rethrow(request.payload);
-	return request;
-}
-
-/* Like weft__resume, with the state of a handler. weft__enter comes first, because it notices that *k is NULL. */
-WEFT__INLINE weft_request_t weft__resume_stateful(weft_coro_t **k, void *value, uintptr_t handled, void *state)
-{
-	weft_request_t request;
-
-	if (weft__unlikely(!weft__enter(&(*k)->link, handled))) {
-		weft__enter_anew(*k, handled);
-		weft__set_self((*k)->innermost);
-	}
-	(*k)->state = state;
-	request = weft__resume_entered(k, value);
-	if (weft__unlikely(request.effect == WEFT__THROWN))
-		weft__rethrow(request.payload);
-	return request;
-}
-
-/* Record which coroutine executes when k, about to be suspended, is resumed. The value seldom changes, and the resume
- * does not have to wait for a store that was not made. */
-WEFT__INLINE void weft__suspend_by(weft_coro_t *k, weft_coro_t *self)
-{
-	if (weft__unlikely(k->innermost != self))
-		k->innermost = self;
-}
-
-/* Suspend k from `self`, which is k or below it. */
-WEFT__INLINE void *weft__yield(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
-{
-	if (weft__likely(weft__is_self(k, self))) {
-		weft__suspend_by(self, self);
-		return weft_arch_yield(&self->link, effect, payload);
-	}
-	return weft__yield_through(k, self, effect, payload);
-}
-
-/*
- * Like weft__yield, for performs. There k is often a coroutine above `self`, and the search that found k has checked
- * that no frames need moving. Other code reads `innermost` to learn which coroutine executes next; the suspended frame
- * itself knows that.
- */
-WEFT__INLINE void *weft__yield_near(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
-{
-	weft__suspend_by(k, self);
-	return weft_arch_yield(&k->link, effect, payload);
-}
+/* ---- other languages, and tools ------------------------------------------------------------------------------ */
 
 /**
  * The inline functions below, as ordinary functions with the same contracts: weft_resume, weft_yield, weft_suspend,
@@ -717,168 +409,11 @@ WEFT_API WEFT__NORETURN void weft_ffi_exit(weft_coro_t *k, const struct weft_eff
 WEFT_API void *weft_ffi_switch(weft_coro_t *to, void *value);
 WEFT_API weft_state_t weft_ffi_state(const weft_coro_t *k);
 
-/* A search that has reached k continues at the result: if k executes a tail clause, outside the clause's handler. */
-WEFT__INLINE weft_coro_t *weft__unmasked(weft_coro_t *k)
-{
-	while (weft__unlikely(weft__masked(k->view)))
-		k = WEFT_CANARY_OR(clause_sees_its_own_handler, weft__owner_of(k->view),
-				   weft__owner_of(k->view)->parent);
-	return k;
-}
-
-/* ---- switching -------------------------------------------------------------------------------------------- */
-
-/**
- * Start or continue a suspended coroutine, until it suspends, finishes or fails.
- * @param k        suspended; any other state is reported and ends the process; NULL does so by a fault
- * @param value    the result of its pending weft_yield; the first resume ignores it
- * @param handles  the effects handled here during this run, e.g. weft_handles(state, print); other effects that the
- *                 coroutine performs propagate to the enclosing handlers. A set must live until this returns.
- * @return why control came back; see weft_request_t
- * May be called on any stack and any thread (a coroutine may move between threads, between runs). Suspends the
- * caller's own chain if an enclosing handler handles an effect. An uncaught exception finishes the coroutine and
- * propagates out of this call; so does the unwinding of pthread_exit and cancellation.
- */
-WEFT__HOT weft_request_t weft_resume(weft_coro_t *k, void *value, weft_handles_t handles)
-{
-#if WEFT_DEBUG
-	if (weft__unlikely(!k))
-		weft__die_null("weft_resume");
-#endif
-#if WEFT__CALLS_TWINS
-	return weft_ffi_resume(k, value, handles);
-#else
-	return weft__resume(&k, value, handles.word);
-#endif
-}
-
-/** Like weft_resume, for chains that use weft_switch: `*k` becomes the coroutine that made the request. */
-WEFT__HOT weft_request_t weft_resume_any(weft_coro_t **k, void *value, weft_handles_t handles)
-{
-	return weft__resume(k, value, handles.word);
-}
-
-/**
- * Suspend `k`, the current coroutine or an ancestor of it, without a search for a handler: its resumer gets the
- * request {effect, payload}, and all coroutines below `k` are suspended with it.
- * @param k        RUNNING, and the current coroutine or an ancestor of it. As for weft_suspend, no coroutine from the
- *                 current one up to k may execute a tail clause of a handler outside of k's resumer (both checked in
- *                 debug builds)
- * @param effect   not NULL; &weft_suspended if it does not matter
- * @param payload  any pointer; usually into this stack
- * @return the value that the next resume of `k` passes
- */
-WEFT__HOT void *weft_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload)
-{
-#if WEFT_DEBUG
-	weft__check_yield(k, weft__self());
-#endif
-#if WEFT__CALLS_TWINS
-	return weft_ffi_yield(k, effect, payload);
-#else
-	return weft__yield(k, weft__self(), effect, payload);
-#endif
-}
-
-/** Suspend the current coroutine: its resumer gets {&weft_suspended, payload}; returns the value that the next resume
- * passes. Reported outside of any coroutine, and in a tail clause whose handler is outside of the resumer: the
- * coroutine might next be resumed at a place where that handler is not in force. */
-WEFT__HOT void *weft_suspend(void *payload)
-{
-#if WEFT__CALLS_TWINS
-	return weft_ffi_suspend(payload);
-#else
-	weft_coro_t *self = weft__self();
-
-	if (weft__unlikely(!self || weft__is_bound(self->view)))
-		weft__check_bound(self, "weft_suspend");
-	return weft__yield_near(self, self, &weft_suspended, payload);
-#endif
-}
-
-/**
- * Finish `k`, the current coroutine or an ancestor of it: its resumer gets the request, and nothing is saved. The
- * coroutines running below `k` are finished with it (weft_reset says which of them are deleted, and when). Before that,
- * the deferred calls of all of them are made (weft/defer.h). The payload may lie on the stack that is left: it stays
- * readable until `k` is reset or deleted. If there are deferred calls, only the effect's struct stays readable, or 512
- * bytes if the effect has none.
- *
- * If malloc has no memory, at most 4096 exits may be making deferred calls at the same time. A further exit makes `k`
- * fail: its resumer gets &weft_failed, weft_failure(k) is WEFT_MEMORY_SPENT, and the deferred calls of `k` and of the
- * coroutines below it are discarded.
- */
-WEFT__HOT WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload)
-{
-	weft__leave_to(k, effect, payload);
-}
-
-/* `*self` is the current coroutine, before and after. `simple`: it may be suspended. */
-WEFT__INLINE void *weft__switch_by(weft_coro_t **self, weft_coro_t *to, void *value, bool simple)
-{
-	weft_coro_t *from = *self;
-	struct weft_link *link;
-	struct weft__switch same;
-
-	/* Coroutines that switch to each other have the same parent, suspended in one place, and the same handled set.
-	 * Once these have been handed on, the coroutines are a group. A resume takes its coroutine out of its group. */
-	if (weft__likely(simple) && weft__likely(from->group == to->group)) {
-		weft__become(to);
-	} else {
-		same = weft__prepare_switch(to, value);
-		from = weft__self();
-		to = same.to;
-		value = same.value;
-		weft__become(to->innermost);
-	}
-	link = &to->link;
-	value = weft__transfer_hooked(&from->link, &link, value);
-	*self = (weft_coro_t *)link;
-	return value;
-}
-
-/**
- * Suspend the current coroutine and continue `to` in its place, sideways: `to` gets the parent and the handled set
- * of the current coroutine, and the parent's resume returns requests of `to` (weft_resume_any returns the requester).
- * @param to     suspended; any other state is reported. The call is reported wherever weft_suspend is.
- * @param value  the result of the pending switch or yield of `to`
- * @return the value passed by the switch or resume that continues the current coroutine
- */
-WEFT__HOT void *weft_switch(weft_coro_t *to, void *value)
-{
-#if WEFT_DEBUG
-	if (weft__unlikely(!to))
-		weft__die_null("weft_switch");
-#endif
-#if WEFT__CALLS_TWINS
-	return weft_ffi_switch(to, value);
-#else
-	weft_coro_t *self = weft__self();
-
-	return weft__switch_by(&self, to, value, weft__likely(self) && weft__likely(!weft__is_bound(self->view)));
-#endif
-}
-
-/**
- * Like weft_switch, for code that switches often and knows the current coroutine.
- * @param self  `*self` is the current coroutine, and may be suspended: not in a tail clause (both checked in debug
- *              builds). NULL, which weft_current() returns outside of any coroutine, is reported. On return `*self` has
- *              the same value (in a clone: the clone), but in a register. If code keeps it in a variable, and the next
- *              target in the coroutine (weft_user_data), it need not load from its stack to know where to switch next.
- */
-WEFT__HOT void *weft_switch_from(weft_coro_t **self, weft_coro_t *to, void *value)
-{
-#if WEFT_DEBUG
-	if (weft__unlikely(!to))
-		weft__die_null("weft_switch_from");
-	if (*self && weft__unlikely(*self != weft__self() || weft__is_bound((*self)->view)))
-		weft__check_self(*self);
-#endif
-	return weft__switch_by(self, to, value, weft__likely(*self));
-}
-
 /** Is the object consistent? For assertions and debuggers; only reads. */
 WEFT_API bool weft_coro_is_valid(const weft_coro_t *k);
 
 WEFT_EXTERN_C_END
+
+#include <weft/detail/coro.h>
 
 #endif /* WEFT_CORO_H */

@@ -55,19 +55,7 @@
 
 WEFT_EXTERN_C_BEGIN
 
-struct weft_effect;
 struct weft__chunk; /* a piece of a linked stack: src/arch/chunk.h */
-
-/**
- * The result of a resume: why control came back. Two words, in registers.
- * `effect` is NULL if the coroutine's function returned (`payload` is then its result), &weft_failed if
- * the runtime had to end the coroutine (`payload` is then the coroutine), else the effect performed.
- * `payload` of an effect points into the performer's stack: valid until the coroutine is resumed or deleted.
- */
-typedef struct weft_request {
-	const struct weft_effect *effect;
-	void *payload;
-} weft_request_t;
 
 /* The resumer's words of a link, grouped because weft_switch copies all of them. */
 struct weft__parent_words {
