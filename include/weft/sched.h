@@ -70,6 +70,9 @@ typedef struct weft_scope weft_scope_t;
 /** No deadline. */
 #define WEFT_NEVER UINT64_MAX
 
+/** A runtime. */
+typedef struct weft__rt weft_rt_t;
+
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
 /** A runtime has at most so many workers: more threads would only slow each other down. */
@@ -131,6 +134,271 @@ typedef struct weft_rt_config {
  */
 WEFT_API WEFT__USE_RESULT int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result);
 
+/* ---- tasks ------------------------------------------------------------------------------------------------------ */
+
+/** The attributes of a task. Zero-initialised: the runtime's configuration decides. Only read during the call. */
+typedef struct weft_task_attr {
+	weft_attr_t coro; /**< policy, stack_size, flags, name, user_data; memory, which belongs to the caller again
+			       when the task has been joined, or its scope has ended */
+	unsigned worker;  /**< 0: any worker; n: always the worker n - 1, modulo the number of workers */
+	unsigned flags;	  /**< WEFT_TASK_CODES, WEFT_TASK_FIRST */
+} weft_task_attr_t;
+
+enum {
+	WEFT_TASK_CODES = 1, /**< after a cancellation the task's waits return -ECANCELED, and the task is not
+				  unwound */
+	/** The task runs at once. Its spawner continues, on this worker or another, when the task has ended or waits.
+	 * So the tasks of a tree that exist at the same time are at most as many as the tree is deep. Only a hint; the
+	 * idea is Cilk's. */
+	WEFT_TASK_FIRST = 2,
+};
+
+/**
+ * A task's handle. The joiner owns it, and it must stay in place until the join. A join that begins after the task has
+ * ended does not use the task's scope. A join that began before uses the scope until it returns: only a task of the
+ * same scope, or the scope's owner, can be sure that the scope exists that long. Private.
+ */
+typedef struct weft_task {
+	/* Under the scope's lock, until the task has ended. */
+	struct weft__task *task; /* atomic; NULL: the task has ended, or never began, and then `error` says why */
+	weft_waiter_t *joiner;
+	weft_scope_t *scope;
+	void *result;
+	int error;
+	int index; /* the index of the joiner's case, if it selects: the result of its wait */
+} weft_task_t;
+
+/**
+ * Start a task without a scope: only the runtime waits for it, and only weft_rt_cancel cancels it.
+ * @return 0; -ENOMEM, -EDQUOT, -EAGAIN, -EINVAL, -ENOTSUP, -ENOSPC, -EBUSY as weft_create_with; -EINVAL also if fn is
+ *   NULL or a flag of the attributes is unknown; -EPERM: the caller is no task
+ */
+WEFT__INLINE WEFT__USE_RESULT int weft_spawn_detached(weft_fn_t *fn, void *arg, const weft_task_attr_t *attr);
+
+/** Cancel one task: see weft_scope_cancel. May be called several times, also after the task's end. Does not wait. NULL:
+ * reported. */
+WEFT__INLINE void weft_task_cancel(weft_task_t *t);
+
+/** From here until the matching weft_shield_end the calling task's waits are not cancelled. Pairs nest; an end without
+ * a beginning is reported. In a thread the calls do nothing. */
+WEFT_API void weft_shield_begin(void);
+WEFT_API void weft_shield_end(void);
+
+/**
+ * Wait until a task has ended. One caller at a time: a second caller is reported, and so is a task that joins itself. A
+ * join after the end can be repeated and returns the same result. The caller may be a thread.
+ * @param result    written: the value that the task's function returned; may be NULL
+ * @param deadline  a time of weft_now(), or WEFT_NEVER; 0: do not wait at all
+ * @return 0; the error that the task failed with (weft_task_fail); -ECANCELED if it was cancelled; -ETIMEDOUT if its
+ *   scope's deadline cancelled it; the error of its spawn, if that failed; -EINVAL: nobody has started it. With a
+ *   deadline also -ETIMEDOUT: the task still runs, and `result` is not written; join it again. If the caller itself is
+ *   cancelled, the join cancels the task and still waits for its end, because the handle may lie in the caller's frame;
+ *   the caller's next wait reports the caller's own cancellation.
+ */
+WEFT__INLINE int weft_join_until(weft_task_t *t, void **result, uint64_t deadline);
+WEFT__INLINE int weft_join(weft_task_t *t, void **result);
+
+/** End the calling task. Its scope is cancelled; the scope's error is this error, if no other error came before.
+ * Functions that the task has deferred run first. Outside of a task: reported. @param error  a negative errno; any
+ * other number counts as -EINVAL */
+WEFT_API WEFT__NORETURN void weft_task_fail(int error);
+
+/** Like weft_spawn_detached, from any thread. A runtime of weft_rt_run must have a task during the call; the caller
+ * must ensure that. -EINVAL: also if there is no runtime. */
+WEFT_API WEFT__USE_RESULT int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_t *attr);
+
+/** The runtime of the calling task; NULL in a thread. Valid until its weft_rt_run returns, or weft_rt_close. */
+WEFT_API weft_rt_t *weft_rt_current(void);
+
+/** Returns true if the calling task, or a scope that it opened, has been cancelled. False in a thread. May suspend at
+ * the end of a turn, as weft_task_yield. */
+WEFT__INLINE bool weft_task_is_cancelled(void);
+
+/** Check for a cancellation, like pthread_testcancel: for long computations. Neither waits nor lets other tasks run.
+ * Ends as a wait of the caller would: a cancelled task is unwound. In a shielded part, a cleanup and a thread: 0.
+ * @return 0; -ECANCELED: the task has WEFT_TASK_CODES, or a scope that it opened was cancelled */
+WEFT__INLINE int weft_task_check(void);
+
+/** Returns the calling task's own pointer for a key (below 4); NULL at first, and for a key that does not exist. In a
+ * thread: the thread's pointer. Tasks do not inherit it: see weft_bind. */
+enum { WEFT_LOCAL_KEYS = 4 };
+WEFT_API void *weft_task_local(unsigned key);
+/** Sets that pointer. 0; -EINVAL: the key does not exist. */
+WEFT_API int weft_task_set_local(unsigned key, void *value);
+
+/**
+ * weft_bind(key, value): from here to the end of the enclosing block weft_bound(key) is `value`, in the calling task,
+ * in coroutines that it runs from here, and in the tasks of scopes that it opens from here. A statement.
+ *
+ *   static const char user;
+ *   …
+ *           weft_bind(&user, &alice);
+ *           WEFT_SCOPE(scope);
+ *           weft_scope_spawn(&scope, serve, NULL);	in serve: weft_bound(&user) == &alice
+ *
+ * @param key    any address, such as that of a static variable that only the users of the value know; not read
+ * @param value  a pointer, owned by the caller; the object behind it must exist until the block ends
+ * The block may be left in any way, like a block with weft_defer. Inner blocks may bind the same key to another value.
+ *
+ * A task has the values that were visible where its scope was opened, whichever task starts it: they stay
+ * until it has ended. Values bound after the scope was opened are not visible in its tasks, so WEFT_SCOPE belongs after
+ * weft_bind. A task without a scope (weft_spawn_detached, weft_rt_spawn, the first task) begins without values.
+ *
+ * If a coroutine is suspended in the block, its values are suspended with it: its resumer does not see them. If it is
+ * resumed elsewhere, it sees its own values and then those of its new resumer. In that case a scope that it opens in
+ * the block is reported, and so is a block that ends before a scope that was opened in it.
+ *
+ * Costs nothing where it is not used. Threads may use it, too. Does not suspend, needs no memory except the frame.
+ * Source of the idea: Java's ScopedValue; a scope's values as in Kotlin's CoroutineScope.
+ */
+#define weft_bind(key, value)                                                                                          \
+	WEFT__COUNTER_BEGIN WEFT__BIND(weft__unbind, key, value, __COUNTER__)                                          \
+	WEFT__COUNTER_END
+
+/** Returns the value that the key is bound to; NULL: the key is not bound. The call searches all bound values and all
+ * deferred functions, from the caller's block outwards, until it finds the key. It does not suspend. */
+WEFT_API void *weft_bound(const void *key);
+
+/** The calling task's name, "" if it has none; NULL in a thread. */
+WEFT_API const char *weft_task_name(void);
+
+/**
+ * weft_blocking { … }: the block runs on a helper thread, so that code in it that blocks (a call of libc, for example)
+ * does not block a worker. The block may be left by its end, by break, return or an exception. In a weft_blocking
+ * block, in a thread, or in a simulation, the block runs on the current thread.
+ */
+#define weft_blocking                                                                                                  \
+	for (int weft__once __attribute__((cleanup(weft__blocking_ends))) = (weft__move(true), 1); weft__once;         \
+	     weft__once = 0)
+
+/* ---- scopes ----------------------------------------------------------------------------------------------------- */
+
+/* A timer of the runtime: in a wheel, under the wheel's lock. */
+struct weft__timer {
+	struct weft__timer *next;  /* the next in a list of timers that are due, or for which there was no memory */
+	struct weft__entry *entry; /* its entry in a list: see timer.c; NULL: in no list */
+	uint64_t at;		   /* its time, in nanoseconds of weft_now(); WEFT_NEVER: do not arm it */
+	struct weft__wheel *wheel;
+	uint8_t is_scope, firing; /* is_scope: the timer is a scope's, not a waiter's; firing: its expiry is being
+				     carried out: atomic */
+	uint32_t note;		  /* for weft/io.h: otherwise padding */
+};
+
+/** Tasks that belong together. A scope lies in the frame of the task (or thread) that opens it, and must be closed
+ * there; a task that ends with an open scope is reported. Private. */
+struct weft_scope {
+	uint32_t lock; /* a spin lock, for the fields below */
+	int error;     /* the first error of the scope */
+	uint32_t count;
+	uint8_t cancelled, closed; /* a closed scope counts as cancelled, too */
+	uint8_t inside;		   /* a layer above runs more than tasks in it: src/sched/pin.h */
+	uint8_t reserved;	   /* the lock was reserved when the scope was opened: src/sched/biased_lock.h */
+	struct weft__worker *home; /* atomic: the worker that has reserved the lock */
+	struct weft__task *tasks;  /* the tasks that have not ended */
+	weft_waiter_t *waiter;	   /* the owner's waiter, while it waits for the last task */
+	struct weft__task *owner;  /* NULL: a thread */
+	weft_scope_t *outer;	   /* the scope that the owner opened before */
+	struct weft__timer timer;
+	const struct weft__binding *values; /* the bindings that its tasks inherit: see weft_bind */
+};
+
+/**
+ * Open a scope. Its owner is the calling task, which must close it. While the scope is open and cancelled, the owner's
+ * waits return -ECANCELED.
+ * @param deadline  a time of weft_now() at which the scope is cancelled, with -ETIMEDOUT as its error; or WEFT_NEVER.
+ *                  Deadlines of outer scopes stay in force. A deadline has no effect in a thread, which cannot spawn.
+ * If the scope is already the task's innermost open scope, the call is reported.
+ */
+WEFT_API void weft_scope_open(weft_scope_t *s, uint64_t deadline);
+
+/**
+ * Set or move the deadline of an open scope, also to WEFT_NEVER. A time that has passed cancels the scope at once. Only
+ * the scope's owner may call it. Does not wait.
+ * @return 0; the error that the scope was cancelled with before, and nothing is done; -EPERM: another task opened it,
+ *   or a thread; -EINVAL: it is closed, or NULL
+ */
+WEFT_API int weft_scope_set_deadline(weft_scope_t *s, uint64_t deadline);
+
+/** WEFT_SCOPE(name): declare a scope and open it. If the block is left before weft_scope_wait has returned (by return,
+ * goto, an exception, cancellation), the scope's tasks are cancelled, and the block ends after them. */
+#define WEFT_SCOPE(name) WEFT_SCOPE_UNTIL(name, WEFT_NEVER)
+#define WEFT_SCOPE_UNTIL(name, deadline)                                                                               \
+	weft_scope_t name;                                                                                             \
+	weft_scope_open(&name, (deadline));                                                                            \
+	weft_defer(weft__scope_leave, &name)
+
+/** Start a task of this scope. Any task may call it. 0 or a negative errno, as weft_spawn_detached; -ETIMEDOUT: the
+ * scope's deadline has passed; -ECANCELED: it was cancelled for another reason; -EINVAL: it is closed, or NULL. */
+WEFT__INLINE WEFT__USE_RESULT int weft_scope_spawn(weft_scope_t *s, weft_fn_t *fn, void *arg);
+
+/** Like weft_scope_spawn, with attributes (may be NULL) and a handle (may be NULL). The handle serves to join the task,
+ * and must stay in place until the task has been joined or the scope is closed. If the call fails, a join returns the
+ * same error. */
+WEFT__INLINE WEFT__USE_RESULT int weft_scope_spawn_with(weft_scope_t *s, weft_task_t *handle, weft_fn_t *fn, void *arg,
+							const weft_task_attr_t *attr);
+
+/**
+ * Cancel a scope: its tasks, and waits of its owner. Tasks that wait continue at once, other tasks are cancelled when
+ * they wait next, unless they are shielded. A cancelled task gets the exception weft_cancelled; if it catches the
+ * exception, it gets it again at each later wait. Cleanups that run because a coroutine ends early do not get it: their
+ * waits are not cancelled.
+ * @param error  the value that weft_scope_wait returns, if nothing failed before: a negative errno, usually -ECANCELED;
+ *               any other number counts as -ECANCELED
+ * Thread-safe. If the scope is closed, or was cancelled before, the call does nothing. NULL: reported. Does not wait.
+ */
+WEFT__INLINE void weft_scope_cancel(weft_scope_t *s, int error);
+
+/**
+ * Wait until all tasks of the scope have ended, and close it. Only the scope's owner may call it. A second call returns
+ * the same result.
+ * @return 0; the error of the first task that failed; the error that the scope was cancelled with; -ETIMEDOUT: its
+ *   deadline; -EPERM: another task opened it, and nothing is done; -EINVAL: NULL
+ */
+WEFT__INLINE int weft_scope_wait(weft_scope_t *s);
+
+/* ---- time ---------------------------------------------------------------------------------------------------- */
+
+/** Nanoseconds of CLOCK_MONOTONIC; in a simulation, of its virtual clock. */
+WEFT__INLINE uint64_t weft_now(void);
+
+/** Let other tasks run. 0, or the result of a wait: see weft_sleep. */
+WEFT__INLINE int weft_task_yield(void);
+
+/**
+ * Wait until a time of weft_now(), or for some nanoseconds. A sleep is never shorter. It is longer by some ten
+ * microseconds; if more than 40 000 waits of a worker end in a second, the worker ends many of them together, at most
+ * half a millisecond late. If the time has passed already, other tasks run first.
+ * @return 0; -ECANCELED: a scope that the task opened was cancelled, by its deadline, a failed task, or a call; the
+ *   result of weft_scope_wait says which. If the task itself was cancelled, the exception weft_cancelled is performed
+ *   in place of a return. All waits end so. A thread is never cancelled.
+ */
+WEFT__INLINE int weft_sleep_until(uint64_t when);
+WEFT__INLINE int weft_sleep(uint64_t nanoseconds);
+
+/** A ticker's policy for ticks whose time passed before the caller waited for them. */
+typedef enum {
+	WEFT_TICK_BURST, /**< the late ticks come at once, one after the other: as many ticks as periods */
+	WEFT_TICK_DELAY, /**< the late tick comes at once, and the next tick a whole period after it */
+	WEFT_TICK_SKIP,	 /**< the late tick comes at once, and the next tick at its time in the first rhythm */
+} weft_missed_t;
+
+/** Ticks at intervals of a period. For one task or thread at a time. Private. The idea is tokio's Interval. */
+typedef struct weft_ticker {
+	uint64_t next, period;
+	weft_missed_t missed;
+} weft_ticker_t;
+
+/** Returns a ticker whose first tick comes after one period. The ticker needs no destructor. The call may be used in an
+ * initializer.
+ * @param period  nanoseconds; 0 counts as 1 */
+WEFT__INLINE weft_ticker_t weft_ticker(uint64_t period, weft_missed_t missed);
+
+/** Wait for the next tick; if its time has passed already, let other tasks run first. May suspend.
+ * @return 0; -ECANCELED, as weft_sleep_until, and the tick has not come */
+WEFT__INLINE int weft_ticker_wait(weft_ticker_t *t);
+
+/* ---- a simulated run ----------------------------------------------------------------------------------------- */
+
 /**
  * Run the tasks in a simulation: one thread, a virtual clock, and an order of tasks that depends on the seed only. So a
  * run can be repeated, in a debugger too. At every operation of sched.h, sync.h and io.h the simulator may switch from
@@ -178,9 +446,6 @@ WEFT_API WEFT__USE_RESULT int weft_simulate_seeds(uint64_t first, uint64_t count
 						  weft_fn_t *fn, void *arg, weft_finding_t *found);
 
 /* ---- in a loop of one's own ------------------------------------------------------------------------------------- */
-
-/** A runtime. */
-typedef struct weft__rt weft_rt_t;
 
 /**
  * Make a runtime for a program that has a loop. The runtime has no threads, except those of weft_blocking. Tasks run
@@ -233,25 +498,6 @@ WEFT_API void weft_rt_cancel(weft_rt_t *rt);
 
 /* ---- waiting ---------------------------------------------------------------------------------------------------- */
 
-/* A timer of the runtime: in a wheel, under the wheel's lock. */
-struct weft__timer {
-	struct weft__timer *next;  /* the next in a list of timers that are due, or for which there was no memory */
-	struct weft__entry *entry; /* its entry in a list: see timer.c; NULL: in no list */
-	uint64_t at;		   /* its time, in nanoseconds of weft_now(); WEFT_NEVER: do not arm it */
-	struct weft__wheel *wheel;
-	uint8_t is_scope, firing; /* is_scope: the timer is a scope's, not a waiter's; firing: its expiry is being
-				     carried out: atomic */
-	uint32_t note;		  /* for weft/io.h: otherwise padding */
-};
-
-/* States of a waiter. Bits are only added. */
-enum {
-	WEFT__PARKED = 1,  /* the handler of `wait` has suspended the task: the claimer ends the wait by `wake` */
-	WEFT__CLAIMED = 2, /* the claimer ends the wait, nobody else may */
-	WEFT__DONE = 4,	   /* the wait ended before it was parked: the handler continues the task at once */
-	WEFT__WOKEN = 8,   /* a waiting thread's `wake` was called, and does not access the waiter any more */
-};
-
 /**
  * A wait. It lies in the frame of the waiting function, from weft_waiter_init until weft_wait returns. A program that
  * makes its own objects to wait for puts waiters into its queues. A program that is a scheduler gets waiters as the
@@ -268,28 +514,7 @@ struct weft_waiter {
 	struct weft__timer timer;
 };
 
-WEFT__INLINE void weft_waiter_init(weft_waiter_t *w, const char *what, void *object, uint64_t deadline)
-{
-	w->state = 0;
-	w->result = 0;
-	w->what = what;
-	w->object = object;
-	w->timer.at = deadline;
-	w->timer.wheel = NULL;
-	w->timer.is_scope = 0;
-}
-
-/* Not 0: several threads use tasks, or objects that tasks wait for. See src/sched/single_thread.h. */
-extern WEFT_API unsigned char weft__crowd;
-WEFT_API uint32_t weft__waiter_add(weft_waiter_t *w, uint32_t bits);
-
-/* Atomically adds bits to a waiter's state. Returns the state before. */
-WEFT__INLINE uint32_t weft__waiter_become(weft_waiter_t *w, uint32_t bits)
-{
-	if (__atomic_load_n(&weft__crowd, __ATOMIC_ACQUIRE))
-		return __atomic_fetch_or(&w->state, bits, __ATOMIC_ACQ_REL);
-	return weft__waiter_add(w, bits);
-}
+WEFT__INLINE void weft_waiter_init(weft_waiter_t *w, const char *what, void *object, uint64_t deadline);
 
 /**
  * Claim the right to end a wait.
@@ -298,46 +523,17 @@ WEFT__INLINE uint32_t weft__waiter_become(weft_waiter_t *w, uint32_t bits)
  *   has been claimed before. Then the waiter may cease to exist as soon as the caller releases the lock under which it
  *   found the waiter
  */
-WEFT__INLINE bool weft_waiter_claim(weft_waiter_t *w, int result)
-{
-	/* Acquire: pairs with the release of weft_waiter_park, whose `wake` the claimer calls. */
-	if (__atomic_load_n(&w->state, __ATOMIC_RELAXED) & WEFT__CLAIMED ||
-	    weft__waiter_become(w, WEFT__CLAIMED) & WEFT__CLAIMED)
-		return false;
-	w->result = result;
-	return true;
-}
+WEFT__INLINE bool weft_waiter_claim(weft_waiter_t *w, int result);
 
 /** End a claimed wait. The waiter may have ceased to exist when this returns. */
-WEFT__INLINE void weft_waiter_complete(weft_waiter_t *w)
-{
-	/* After the waiter is parked only this call ends the wait, so that no second atomic operation is needed. */
-	if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) & WEFT__PARKED ||
-	    weft__waiter_become(w, WEFT__DONE) & WEFT__PARKED)
-		w->wake(w);
-}
+WEFT__INLINE void weft_waiter_complete(weft_waiter_t *w);
 
 /** For a handler of `wait`, after it has suspended the performer and set `wake`. False: the wait has ended already, and
  * the handler must resume the performer. True: `wake` will be called, or is being called. */
-WEFT__INLINE bool weft_waiter_park(weft_waiter_t *w)
-{
-	return !(weft__waiter_become(w, WEFT__PARKED) & WEFT__DONE);
-}
+WEFT__INLINE bool weft_waiter_park(weft_waiter_t *w);
 
 /** A select has at most so many cases: weft_select of weft/sync.h. */
 enum { WEFT_CASES = 64 };
-
-/* The functions by which weft/io.h lets a select wait for its objects. */
-struct weft__awaited {
-	/* Sets `status` of each object of the list. */
-	void (*look)(struct weft__awaited *list);
-	/* Like weft_wait, but the first object that has a status also claims the waiter. After it has returned, no
-	 * object will claim the waiter. -EAGAIN: the select must begin again. */
-	int (*wait)(struct weft__awaited *list, weft_waiter_t *w);
-	struct weft__awaited *next;
-	int index;  /* the index of its case */
-	int status; /* 0: none yet */
-};
 
 /** The task to spawn: the argument of `spawn`. A handler may change it. */
 struct weft_spawn {
@@ -372,567 +568,13 @@ WEFT__C_END
 
 WEFT_EXTERN_C_BEGIN
 
-/* The calling task itself was cancelled, not only a scope of it. True: unwind it, do not return -ECANCELED. */
-WEFT_API bool weft__unwinds(void);
-
-WEFT_API WEFT__COLD weft_coro_t *weft__owner_above(void);
-
-/* Returns the first coroutine of the caller's task, whichever of its coroutines calls; in a thread, the thread's first
- * coroutine. A wait suspends this coroutine, and it owns the locks that the caller takes. */
-WEFT__INLINE weft_coro_t *weft__owner(void)
-{
-	weft_coro_t *self = weft__self();
-
-	if (weft__likely(self && self->handled == weft_handles(weft_op_sched).word) ||
-	    WEFT_CANARY(coroutines_own_locks))
-		return self;
-	return weft__owner_above();
-}
-
-/* Converts a wait's result: performs weft_cancelled in place of -ECANCELED if the task is to be unwound. */
-WEFT__INLINE int weft__waited(int result)
-{
-	if (weft__unlikely(result == -ECANCELED) && weft__unwinds())
-		weft_cancelled();
-	return result;
-}
-
-/* The results of weft__turn_ends. */
-enum { WEFT__TURN_GOES_ON, WEFT__TURN_YIELDS, WEFT__TURN_LOOKS };
-
-/* The argument of weft__turn_ends. Three values are for the time before an operation takes effect: the operation may
- * wait, and fails if its task is cancelled; it may wait, and does not fail; it never waits. The fourth is for the time
- * after the effect: other tasks may be able to run. With the last two a task yields only in a simulation. */
-enum { WEFT__MAY_WAIT, WEFT__MAY_CHECK, WEFT__NEVER_WAITS, WEFT__LETS_GO };
-
-/* The thread has spent its operations (src/sched/turn.c). WEFT__TURN_YIELDS: the caller must yield, and then check
- * whether its task is cancelled; WEFT__TURN_LOOKS: it must only check. */
-WEFT_API WEFT__COLD int weft__turn_ends(int when);
-/* -ECANCELED: the operation fails, because a wait of the calling task would end so. Else 0. */
-WEFT_API WEFT__COLD int weft__turn_result(bool fails);
-
-/* Returns 0 or, for WEFT__MAY_WAIT, -ECANCELED: the caller must not do the operation. */
-__attribute__((cold, noinline, unused)) static int weft__give_way(int when)
-{
-	int end = weft__turn_ends(when);
-
-	if (end == WEFT__TURN_YIELDS)
-		(void)weft_op_yield();
-	return end == WEFT__TURN_GOES_ON ? 0 : weft__waited(weft__turn_result(when == WEFT__MAY_WAIT));
-}
-
-/* Begin an operation, before it has any effect and with no lock held: the task yields if its turn is over. `waits`: the
- * operation may wait; with a deadline of 0 no operation does. Returns as weft__give_way. */
-WEFT__INLINE int weft__begin_operation(bool waits)
-{
-	return weft__likely(!weft__spend_operation()) ? 0 : weft__give_way(waits ? WEFT__MAY_WAIT : WEFT__NEVER_WAITS);
-}
-
-WEFT__INLINE void weft__begin_check(void)
-{
-	if (weft__unlikely(weft__spend_operation()))
-		(void)weft__give_way(WEFT__MAY_CHECK);
-}
-
-/* Begin an operation that never waits, but may make other tasks ready. The result is the argument for
- * weft__end_release. */
-WEFT__INLINE bool weft__begin_release(void)
-{
-	if (weft__likely(!weft__spend_operation()))
-		return false;
-	(void)weft__give_way(WEFT__NEVER_WAITS);
-	return true;
-}
-
-WEFT__INLINE void weft__end_release(bool spent)
-{
-	if (weft__unlikely(spent))
-		(void)weft__give_way(WEFT__LETS_GO);
-}
-
 /**
  * Wait until the waiter is completed, its deadline passes, or the task is cancelled. If the waiter is then still in an
  * object's queue, the caller must remove it. So that the caller can do that, weft_wait always returns and never unwinds
  * the task.
  * @return the result that the waiter was claimed with; -ETIMEDOUT, -ECANCELED
  */
-WEFT__INLINE int weft_wait(weft_waiter_t *w)
-{
-	weft_op_wait(w);
-	return w->result;
-}
-
-/* For a broken rule of the interface: writes a line with the function and the rule, then calls abort(). */
-WEFT_API WEFT__NORETURN WEFT__COLD void weft__misused(const char *function, const char *rule);
-
-/** Nanoseconds of CLOCK_MONOTONIC; in a simulation, of its virtual clock. */
-WEFT__INLINE uint64_t weft_now(void)
-{
-	return weft_op_now();
-}
-
-/** Let other tasks run. 0, or the result of a wait: see weft_sleep. */
-WEFT__INLINE int weft_task_yield(void)
-{
-	return weft__waited(weft_op_yield());
-}
-
-/**
- * Wait until a time of weft_now(), or for some nanoseconds. A sleep is never shorter. It is longer by some ten
- * microseconds; if more than 40 000 waits of a worker end in a second, the worker ends many of them together, at most
- * half a millisecond late. If the time has passed already, other tasks run first.
- * @return 0; -ECANCELED: a scope that the task opened was cancelled, by its deadline, a failed task, or a call; the
- *   result of weft_scope_wait says which. If the task itself was cancelled, the exception weft_cancelled is performed
- *   in place of a return. All waits end so. A thread is never cancelled.
- */
-WEFT__INLINE int weft_sleep_until(uint64_t when)
-{
-	weft_waiter_t w;
-	int result;
-
-	weft_waiter_init(&w, "sleep", NULL, when);
-	result = weft_wait(&w);
-	return result == -ETIMEDOUT ? 0 : weft__waited(result);
-}
-
-WEFT__INLINE int weft_sleep(uint64_t nanoseconds)
-{
-	uint64_t now = weft_now();
-
-	return weft_sleep_until(nanoseconds < WEFT_NEVER - now ? now + nanoseconds : WEFT_NEVER - 1);
-}
-
-/** A ticker's policy for ticks whose time passed before the caller waited for them. */
-typedef enum {
-	WEFT_TICK_BURST, /**< the late ticks come at once, one after the other: as many ticks as periods */
-	WEFT_TICK_DELAY, /**< the late tick comes at once, and the next tick a whole period after it */
-	WEFT_TICK_SKIP,	 /**< the late tick comes at once, and the next tick at its time in the first rhythm */
-} weft_missed_t;
-
-/** Ticks at intervals of a period. For one task or thread at a time. Private. The idea is tokio's Interval. */
-typedef struct weft_ticker {
-	uint64_t next, period;
-	weft_missed_t missed;
-} weft_ticker_t;
-
-/** Returns a ticker whose first tick comes after one period. The ticker needs no destructor. The call may be used in an
- * initializer.
- * @param period  nanoseconds; 0 counts as 1 */
-WEFT__INLINE weft_ticker_t weft_ticker(uint64_t period, weft_missed_t missed)
-{
-	uint64_t now = weft_now();
-	weft_ticker_t t;
-
-	t.period = period ? period : 1;
-	t.next = t.period < WEFT_NEVER - now ? now + t.period : WEFT_NEVER - 1;
-	t.missed = missed;
-	return t;
-}
-
-/** Wait for the next tick; if its time has passed already, let other tasks run first. May suspend.
- * @return 0; -ECANCELED, as weft_sleep_until, and the tick has not come */
-WEFT__INLINE int weft_ticker_wait(weft_ticker_t *t)
-{
-	int error = weft_sleep_until(t->next);
-	uint64_t now, from;
-
-	if (error)
-		return error;
-	now = weft_now();
-	from = t->missed == WEFT_TICK_DELAY && now - t->next >= t->period ? now
-	       : t->missed == WEFT_TICK_SKIP ? t->next + (now - t->next) / t->period * t->period
-					     : t->next;
-	t->next = t->period < WEFT_NEVER - from ? from + t->period : WEFT_NEVER - 1;
-	return 0;
-}
-
-/* ---- tasks ------------------------------------------------------------------------------------------------------ */
-
-/** The attributes of a task. Zero-initialised: the runtime's configuration decides. Only read during the call. */
-typedef struct weft_task_attr {
-	weft_attr_t coro; /**< policy, stack_size, flags, name, user_data; memory, which belongs to the caller again
-			       when the task has been joined, or its scope has ended */
-	unsigned worker;  /**< 0: any worker; n: always the worker n - 1, modulo the number of workers */
-	unsigned flags;	  /**< WEFT_TASK_CODES, WEFT_TASK_FIRST */
-} weft_task_attr_t;
-
-enum {
-	WEFT_TASK_CODES = 1, /**< after a cancellation the task's waits return -ECANCELED, and the task is not
-				  unwound */
-	/** The task runs at once. Its spawner continues, on this worker or another, when the task has ended or waits.
-	 * So the tasks of a tree that exist at the same time are at most as many as the tree is deep. Only a hint; the
-	 * idea is Cilk's. */
-	WEFT_TASK_FIRST = 2,
-};
-
-/**
- * A task's handle. The joiner owns it, and it must stay in place until the join. A join that begins after the task has
- * ended does not use the task's scope. A join that began before uses the scope until it returns: only a task of the
- * same scope, or the scope's owner, can be sure that the scope exists that long. Private.
- */
-typedef struct weft_task {
-	/* Under the scope's lock, until the task has ended. */
-	struct weft__task *task; /* atomic; NULL: the task has ended, or never began, and then `error` says why */
-	weft_waiter_t *joiner;
-	weft_scope_t *scope;
-	void *result;
-	int error;
-	int index; /* the index of the joiner's case, if it selects: the result of its wait */
-} weft_task_t;
-
-/* For the functions below. -EPERM: no runtime resumes the caller. */
-WEFT__INLINE int weft__spawn(weft_scope_t *scope, weft_task_t *handle, weft_fn_t *fn, void *arg,
-			     const weft_task_attr_t *attr)
-{
-	struct weft_spawn what = {fn, arg, attr, scope, handle};
-	int error = weft_op_spawn(&what);
-
-	/* After the spawn: in a simulation the new task may run before the caller's next instruction. */
-	(void)weft__begin_operation(false);
-	return error;
-}
-
-/**
- * Start a task without a scope: only the runtime waits for it, and only weft_rt_cancel cancels it.
- * @return 0; -ENOMEM, -EDQUOT, -EAGAIN, -EINVAL, -ENOTSUP, -ENOSPC, -EBUSY as weft_create_with; -EINVAL also if fn is
- *   NULL or a flag of the attributes is unknown; -EPERM: the caller is no task
- */
-WEFT__INLINE WEFT__USE_RESULT int weft_spawn_detached(weft_fn_t *fn, void *arg, const weft_task_attr_t *attr)
-{
-	return weft__spawn(NULL, NULL, fn, arg, attr);
-}
-
-WEFT_API void weft__cancel_task(weft_task_t *t);
-
-/** Cancel one task: see weft_scope_cancel. May be called several times, also after the task's end. Does not wait. NULL:
- * reported. */
-WEFT__INLINE void weft_task_cancel(weft_task_t *t)
-{
-	bool spent = weft__begin_release();
-
-	weft__cancel_task(t);
-	weft__end_release(spent);
-}
-
-/** From here until the matching weft_shield_end the calling task's waits are not cancelled. Pairs nest; an end without
- * a beginning is reported. In a thread the calls do nothing. */
-WEFT_API void weft_shield_begin(void);
-WEFT_API void weft_shield_end(void);
-
-/* Begins a join. True: the caller must wait for `w`. */
-WEFT_API bool weft__join_begin(weft_task_t *t, weft_waiter_t *w);
-/* For a wait that a deadline or a cancellation ended. True: the task has ended nevertheless. */
-WEFT_API bool weft__join_end(weft_task_t *t, weft_waiter_t *w);
-
-/**
- * Wait until a task has ended. One caller at a time: a second caller is reported, and so is a task that joins itself. A
- * join after the end can be repeated and returns the same result. The caller may be a thread.
- * @param result    written: the value that the task's function returned; may be NULL
- * @param deadline  a time of weft_now(), or WEFT_NEVER; 0: do not wait at all
- * @return 0; the error that the task failed with (weft_task_fail); -ECANCELED if it was cancelled; -ETIMEDOUT if its
- *   scope's deadline cancelled it; the error of its spawn, if that failed; -EINVAL: nobody has started it. With a
- *   deadline also -ETIMEDOUT: the task still runs, and `result` is not written; join it again. If the caller itself is
- *   cancelled, the join cancels the task and still waits for its end, because the handle may lie in the caller's frame;
- *   the caller's next wait reports the caller's own cancellation.
- */
-WEFT__INLINE int weft_join_until(weft_task_t *t, void **result, uint64_t deadline)
-{
-	weft_waiter_t w;
-	bool told = false;
-
-	if (weft__unlikely(!t)) /* compilers know that the address of a variable is not NULL */
-		weft__misused("weft_join", "was called with NULL: it needs a handle that a task was started with");
-	weft__begin_check();
-	/* Acquire: pairs with the end of the task. */
-	if (!deadline && __atomic_load_n(&t->task, __ATOMIC_ACQUIRE))
-		return -ETIMEDOUT;
-	weft_waiter_init(&w, "task", t, deadline);
-	while (weft__join_begin(t, &w)) {
-		if (weft_wait(&w) == 0 || weft__join_end(t, &w))
-			break;
-		if (w.result == -ETIMEDOUT)
-			return -ETIMEDOUT;
-		told = true;
-		weft__cancel_task(t);
-		weft_shield_begin();
-		weft_waiter_init(&w, "cancelled task", t, WEFT_NEVER);
-	}
-	if (told)
-		weft_shield_end();
-	if (result)
-		*result = t->result;
-	return t->error;
-}
-
-WEFT__INLINE int weft_join(weft_task_t *t, void **result)
-{
-	return weft_join_until(t, result, WEFT_NEVER);
-}
-
-/** End the calling task. Its scope is cancelled; the scope's error is this error, if no other error came before.
- * Functions that the task has deferred run first. Outside of a task: reported. @param error  a negative errno; any
- * other number counts as -EINVAL */
-WEFT_API WEFT__NORETURN void weft_task_fail(int error);
-
-/** The runtime of the calling task; NULL in a thread. Valid until its weft_rt_run returns, or weft_rt_close. */
-WEFT_API weft_rt_t *weft_rt_current(void);
-
-/** Like weft_spawn_detached, from any thread. A runtime of weft_rt_run must have a task during the call; the caller
- * must ensure that. -EINVAL: also if there is no runtime. */
-WEFT_API WEFT__USE_RESULT int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_t *attr);
-
-WEFT_API bool weft__task_is_cancelled(void);
-
-/** Returns true if the calling task, or a scope that it opened, has been cancelled. False in a thread. May suspend at
- * the end of a turn, as weft_task_yield. */
-WEFT__INLINE bool weft_task_is_cancelled(void)
-{
-	weft__begin_check();
-	return weft__task_is_cancelled();
-}
-
-WEFT_API int weft__check_cancelled(void);
-
-/** Check for a cancellation, like pthread_testcancel: for long computations. Neither waits nor lets other tasks run.
- * Ends as a wait of the caller would: a cancelled task is unwound. In a shielded part, a cleanup and a thread: 0.
- * @return 0; -ECANCELED: the task has WEFT_TASK_CODES, or a scope that it opened was cancelled */
-WEFT__INLINE int weft_task_check(void)
-{
-	return weft__waited(weft__check_cancelled());
-}
-
-/** Returns the calling task's own pointer for a key (below 4); NULL at first, and for a key that does not exist. In a
- * thread: the thread's pointer. Tasks do not inherit it: see weft_bind. */
-enum { WEFT_LOCAL_KEYS = 4 };
-WEFT_API void *weft_task_local(unsigned key);
-/** Sets that pointer. 0; -EINVAL: the key does not exist. */
-WEFT_API int weft_task_set_local(unsigned key, void *value);
-
-/* A bound value, in the frame of the block. */
-struct weft__binding {
-	const void *key;
-	void *value;
-	const struct weft__binding *outer; /* the innermost binding that was visible when this binding was made */
-	unsigned depth;			   /* the number of bindings on the chain by `outer`, this binding included */
-};
-
-WEFT_API void weft__bind(struct weft__binding *b, const void *key, void *value);
-WEFT_API void weft__unbind(void *binding);
-
-/**
- * weft_bind(key, value): from here to the end of the enclosing block weft_bound(key) is `value`, in the calling task,
- * in coroutines that it runs from here, and in the tasks of scopes that it opens from here. A statement.
- *
- *   static const char user;
- *   …
- *           weft_bind(&user, &alice);
- *           WEFT_SCOPE(scope);
- *           weft_scope_spawn(&scope, serve, NULL);	in serve: weft_bound(&user) == &alice
- *
- * @param key    any address, such as that of a static variable that only the users of the value know; not read
- * @param value  a pointer, owned by the caller; the object behind it must exist until the block ends
- * The block may be left in any way, like a block with weft_defer. Inner blocks may bind the same key to another value.
- *
- * A task has the values that were visible where its scope was opened, whichever task starts it: they stay
- * until it has ended. Values bound after the scope was opened are not visible in its tasks, so WEFT_SCOPE belongs after
- * weft_bind. A task without a scope (weft_spawn_detached, weft_rt_spawn, the first task) begins without values.
- *
- * If a coroutine is suspended in the block, its values are suspended with it: its resumer does not see them. If it is
- * resumed elsewhere, it sees its own values and then those of its new resumer. In that case a scope that it opens in
- * the block is reported, and so is a block that ends before a scope that was opened in it.
- *
- * Costs nothing where it is not used. Threads may use it, too. Does not suspend, needs no memory except the frame.
- * Source of the idea: Java's ScopedValue; a scope's values as in Kotlin's CoroutineScope.
- */
-#define weft_bind(key, value) WEFT__COUNTER_BEGIN WEFT__BIND(weft__unbind, key, value, __COUNTER__) WEFT__COUNTER_END
-#define WEFT__BIND(...) WEFT__BIND_(__VA_ARGS__)
-#define WEFT__BIND_(unbind, key_, value_, number)                                                                      \
-	struct weft__binding weft__binding_##number;                                                                   \
-	weft__bind(&weft__binding_##number, (key_), (void *)(value_));                                                 \
-	WEFT__DEFER_(weft__quick_scope_ends, unbind, &weft__binding_##number, number)
-
-/** Returns the value that the key is bound to; NULL: the key is not bound. The call searches all bound values and all
- * deferred functions, from the caller's block outwards, until it finds the key. It does not suspend. */
-WEFT_API void *weft_bound(const void *key);
-
-/* For sched.hpp: a place for a pointer of the calling task; NULL in a thread. */
-WEFT_API void **weft__task_locals(void);
-
-/** The calling task's name, "" if it has none; NULL in a thread. */
-WEFT_API const char *weft_task_name(void);
-
-/* Moves the task to the helpers' queue (begin), or back. True: the caller must yield for the move to take place. */
-WEFT_API bool weft__blocking(bool begin);
-/* Leaves the helper thread of a weft_blocking for a wait (pause), or returns to it. True: the caller must yield for the
- * move to take place. */
-WEFT_API bool weft__blocking_pause(bool pause);
-WEFT__INLINE void weft__move(bool begin)
-{
-	if (weft__blocking(begin))
-		(void)weft_op_yield();
-}
-
-WEFT__INLINE void weft__blocking_ends(int *unused)
-{
-	(void)unused;
-	weft__move(false);
-}
-
-/**
- * weft_blocking { … }: the block runs on a helper thread, so that code in it that blocks (a call of libc, for example)
- * does not block a worker. The block may be left by its end, by break, return or an exception. In a weft_blocking
- * block, in a thread, or in a simulation, the block runs on the current thread.
- */
-#define weft_blocking                                                                                                  \
-	for (int weft__once __attribute__((cleanup(weft__blocking_ends))) = (weft__move(true), 1); weft__once;         \
-	     weft__once = 0)
-
-/* ---- scopes ----------------------------------------------------------------------------------------------------- */
-
-/** Tasks that belong together. A scope lies in the frame of the task (or thread) that opens it, and must be closed
- * there; a task that ends with an open scope is reported. Private. */
-struct weft_scope {
-	uint32_t lock; /* a spin lock, for the fields below */
-	int error;     /* the first error of the scope */
-	uint32_t count;
-	uint8_t cancelled, closed; /* a closed scope counts as cancelled, too */
-	uint8_t inside;		   /* a layer above runs more than tasks in it: src/sched/pin.h */
-	uint8_t reserved;	   /* the lock was reserved when the scope was opened: src/sched/biased_lock.h */
-	struct weft__worker *home; /* atomic: the worker that has reserved the lock */
-	struct weft__task *tasks;  /* the tasks that have not ended */
-	weft_waiter_t *waiter;	   /* the owner's waiter, while it waits for the last task */
-	struct weft__task *owner;  /* NULL: a thread */
-	weft_scope_t *outer;	   /* the scope that the owner opened before */
-	struct weft__timer timer;
-	const struct weft__binding *values; /* the bindings that its tasks inherit: see weft_bind */
-};
-
-/**
- * Open a scope. Its owner is the calling task, which must close it. While the scope is open and cancelled, the owner's
- * waits return -ECANCELED.
- * @param deadline  a time of weft_now() at which the scope is cancelled, with -ETIMEDOUT as its error; or WEFT_NEVER.
- *                  Deadlines of outer scopes stay in force. A deadline has no effect in a thread, which cannot spawn.
- * If the scope is already the task's innermost open scope, the call is reported.
- */
-WEFT_API void weft_scope_open(weft_scope_t *s, uint64_t deadline);
-
-/**
- * Set or move the deadline of an open scope, also to WEFT_NEVER. A time that has passed cancels the scope at once. Only
- * the scope's owner may call it. Does not wait.
- * @return 0; the error that the scope was cancelled with before, and nothing is done; -EPERM: another task opened it,
- *   or a thread; -EINVAL: it is closed, or NULL
- */
-WEFT_API int weft_scope_set_deadline(weft_scope_t *s, uint64_t deadline);
-
-/** WEFT_SCOPE(name): declare a scope and open it. If the block is left before weft_scope_wait has returned (by return,
- * goto, an exception, cancellation), the scope's tasks are cancelled, and the block ends after them. */
-#define WEFT_SCOPE(name) WEFT_SCOPE_UNTIL(name, WEFT_NEVER)
-#define WEFT_SCOPE_UNTIL(name, deadline)                                                                               \
-	weft_scope_t name;                                                                                             \
-	weft_scope_open(&name, (deadline));                                                                            \
-	weft_defer(weft__scope_leave, &name)
-
-/** Start a task of this scope. Any task may call it. 0 or a negative errno, as weft_spawn_detached; -ETIMEDOUT: the
- * scope's deadline has passed; -ECANCELED: it was cancelled for another reason; -EINVAL: it is closed, or NULL. */
-WEFT__INLINE WEFT__USE_RESULT int weft_scope_spawn(weft_scope_t *s, weft_fn_t *fn, void *arg)
-{
-	return weft__unlikely(!s) ? -EINVAL : weft__spawn(s, NULL, fn, arg, NULL);
-}
-
-/** Like weft_scope_spawn, with attributes (may be NULL) and a handle (may be NULL). The handle serves to join the task,
- * and must stay in place until the task has been joined or the scope is closed. If the call fails, a join returns the
- * same error. */
-WEFT__INLINE WEFT__USE_RESULT int weft_scope_spawn_with(weft_scope_t *s, weft_task_t *handle, weft_fn_t *fn, void *arg,
-							const weft_task_attr_t *attr)
-{
-	if (weft__unlikely(!s)) {
-		if (handle) {
-			__builtin_memset(handle, 0, sizeof *handle);
-			handle->error = -EINVAL;
-		}
-		return -EINVAL;
-	}
-	return weft__spawn(s, handle, fn, arg, attr);
-}
-
-WEFT_API void weft__cancel_scope(weft_scope_t *s, int error);
-
-/**
- * Cancel a scope: its tasks, and waits of its owner. Tasks that wait continue at once, other tasks are cancelled when
- * they wait next, unless they are shielded. A cancelled task gets the exception weft_cancelled; if it catches the
- * exception, it gets it again at each later wait. Cleanups that run because a coroutine ends early do not get it: their
- * waits are not cancelled.
- * @param error  the value that weft_scope_wait returns, if nothing failed before: a negative errno, usually -ECANCELED;
- *               any other number counts as -ECANCELED
- * Thread-safe. If the scope is closed, or was cancelled before, the call does nothing. NULL: reported. Does not wait.
- */
-WEFT__INLINE void weft_scope_cancel(weft_scope_t *s, int error)
-{
-	bool spent = weft__begin_release();
-
-	weft__cancel_scope(s, error);
-	weft__end_release(spent);
-}
-
-/* True: the caller opened the scope. */
-WEFT_API bool weft__scope_is_mine(const weft_scope_t *s);
-/* True: the caller must wait for `w`. */
-WEFT_API bool weft__scope_begin(weft_scope_t *s, weft_waiter_t *w);
-WEFT_API bool weft__scope_end(weft_scope_t *s, weft_waiter_t *w);
-WEFT_API int weft__scope_close(weft_scope_t *s);
-
-/* Wait for all tasks. `told`: the tasks have been cancelled because the owner was cancelled. */
-WEFT__INLINE bool weft__scope_drain(weft_scope_t *s, bool told)
-{
-	weft_waiter_t w;
-
-	weft_waiter_init(&w, "tasks of a scope", s, WEFT_NEVER);
-	if (told)
-		weft_shield_begin();
-	while (weft__scope_begin(s, &w)) {
-		if (weft_wait(&w) == 0 || weft__scope_end(s, &w))
-			continue;
-		if (!told) {
-			told = true;
-			weft_shield_begin();
-			weft__cancel_scope(s, -ECANCELED);
-		}
-		weft_waiter_init(&w, "cancelled tasks of a scope", s, WEFT_NEVER);
-	}
-	if (told)
-		weft_shield_end();
-	return told;
-}
-
-/**
- * Wait until all tasks of the scope have ended, and close it. Only the scope's owner may call it. A second call returns
- * the same result.
- * @return 0; the error of the first task that failed; the error that the scope was cancelled with; -ETIMEDOUT: its
- *   deadline; -EPERM: another task opened it, and nothing is done; -EINVAL: NULL
- */
-WEFT__INLINE int weft_scope_wait(weft_scope_t *s)
-{
-	if (weft__unlikely(!s))
-		return -EINVAL;
-	if (!s->closed) {
-		if (weft__unlikely(!weft__scope_is_mine(s)))
-			return -EPERM;
-		weft__begin_check();
-		(void)weft__scope_drain(s, false);
-		s->error = weft__scope_close(s);
-	}
-	return s->error;
-}
-
-/* The function that WEFT_SCOPE defers. */
-__attribute__((unused)) static void weft__scope_leave(weft_scope_t *s)
-{
-	if (s->closed)
-		return;
-	weft__cancel_scope(s, -ECANCELED);
-	(void)weft__scope_drain(s, true);
-	(void)weft__scope_close(s);
-}
+WEFT__INLINE int weft_wait(weft_waiter_t *w);
 
 /* ---- looking ---------------------------------------------------------------------------------------------------- */
 
@@ -955,5 +597,7 @@ typedef struct weft_rt_stats {
 WEFT_API int weft_rt_stats(weft_rt_stats_t *stats);
 
 WEFT_EXTERN_C_END
+
+#include <weft/detail/sched.h>
 
 #endif /* WEFT_SCHED_H */
