@@ -98,48 +98,13 @@ WEFT_API int weft_world_crash(const char *host);
  * when it ends, or -1. Returns the exit status. It runs as a task on the host of its parent. */
 typedef int weft_world_main_t(char *const argv[], const int fds[3]);
 
-/* A simulated process: see weft__world_keep. */
-struct weft__process;
-WEFT_API int weft__world_program(const char *name, weft_world_main_t *main, weft_fn_t *keeper);
-WEFT_API bool weft__process_begins(struct weft__process *p, weft_scope_t *scope);
-WEFT_API void weft__process_run(struct weft__process *p, weft_world_main_t **main, char *const **argv, const int **fds);
-WEFT_API void weft__process_exits(struct weft__process *p, int status);
-WEFT_API void weft__process_ends(struct weft__process *p);
-
-__attribute__((unused)) static void *weft__world_run(void *process)
-{
-	struct weft__process *p = (struct weft__process *)process;
-	weft_world_main_t *main;
-	char *const *argv;
-	const int *fds;
-
-	weft__process_run(p, &main, &argv, &fds);
-	weft__process_exits(p, main(argv, fds));
-	return process;
-}
-
-/* Runs a process in a scope, which weft_world_kill cancels. */
-__attribute__((unused)) static void *weft__world_keep(void *process)
-{
-	struct weft__process *p = (struct weft__process *)process;
-
-	weft_defer(weft__process_ends, p);
-	WEFT_SCOPE(scope);
-	if (weft__process_begins(p, &scope) && !weft_scope_spawn(&scope, weft__world_run, process))
-		(void)weft_scope_wait(&scope);
-	return NULL;
-}
-
 /**
  * From now on weft_spawn_process of this name (argv[0]) starts the function, in place of a real program; weft_waitpid
  * waits for its end. NULL: the name means the real program again. A function that neither returns nor is killed (it
  * calls weft_task_fail) ends as by SIGABRT. The simulation ends only when its processes have ended, too.
  * @return 0; -EPERM; -ENOMEM; -EINVAL: the name is NULL or ""
  */
-WEFT__INLINE int weft_world_program(const char *name, weft_world_main_t *main)
-{
-	return weft__world_program(name, main, weft__world_keep);
-}
+WEFT__INLINE int weft_world_program(const char *name, weft_world_main_t *main);
 
 /**
  * Send a signal to a simulated process, like kill. A blocked signal (pthread_sigmask, before the simulation began)
@@ -166,5 +131,7 @@ WEFT_API int weft_world_signal(const char *host, int signal);
 WEFT_API uint64_t weft_world_random(void);
 
 WEFT_EXTERN_C_END
+
+#include <weft/detail/sim.h>
 
 #endif /* WEFT_SIM_H */

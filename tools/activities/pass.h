@@ -35,7 +35,7 @@ namespace weft
 {
 using namespace llvm;
 
-/* Functions that the header calls (include/weft/activity.h), by their names for the linker. */
+/* Functions that the header calls (include/weft/detail/activity.h), by their names for the linker. */
 inline constexpr char Activate[] = "weft_needs_cc_with_activities__activate";
 inline constexpr char Activated[] = "weft_needs_cc_with_activities__activated";
 inline constexpr char NoYieldBegin[] = "weft_needs_cc_with_activities__no_yield";
