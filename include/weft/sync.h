@@ -11,6 +11,7 @@
  *           return NULL;
  *   }
  *
+ *   WEFT_SCOPE(scope);
  *   weft_chan_t *numbers = weft_chan_make(sizeof(int), 16);
  *   weft_scope_spawn(&scope, square, numbers);
  *   for (int n = 1; n <= 3; n++)
