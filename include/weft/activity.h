@@ -303,11 +303,12 @@ WEFT_API int weft_activity_dump(int fd);
  */
 WEFT_API int weft_activity_each_range(void (*fn)(void *arg, const void *low, const void *high), void *arg);
 
-/* ---- activating (see the macros' ends in docs/reference/activities.md) ------------------------------------------- */
+/* ---- activating (see "The block of activate" in docs/reference/activities.md) ------------------------------------ */
 
 /**
  * weft_activate(handle, variables…) { … }: a new activity runs the block; the activating activity continues. Variables
- * of the enclosing function are shared, except the listed variables (at most 8), whose values are copied now.
+ * of the enclosing function are shared, except the listed variables (at most 8), whose values are copied now. If there is
+ * no memory, both activities fail with ENOMEM.
  */
 #define weft_activate(...)                                                                                             \
 	WEFT__ACTIVATE(WEFT__A_CAT(weft__activate_, __LINE__),                                                         \

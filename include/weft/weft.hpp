@@ -24,9 +24,7 @@
 //  4. Handlers, effects, generators and C++20's coroutines know nothing of each other, because all of them suspend a
 //     chain of coroutines from below, and its stacks keep everything in between.
 //
-// Costs, in instructions (callgrind, gcc 12, -O2; docs/reference/cpp.md has all of them, and the command)
-//   an element of a generator, at any depth of recursion 91; through a hundred delegating generators 127
-//   a coroutine made, run and destroyed 335 (weft.h: 225); a run of weft::handle 361; a tail operation 35
+// docs/reference/costs.md has the costs in instructions, and the commands that count them.
 //
 // Thread-safety is that of coroutines in weft.h: one thread at a time uses an object, which may move between uses.
 // Nothing here may be called in a signal handler.

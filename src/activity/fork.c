@@ -2,9 +2,9 @@
 /*
  * A child of fork has the thread that called fork, and no other thread. So the child's group has only the activity that
  * called fork; the other activities continue in the parent. The child treats them as cancelled, but does not run their
- * deferred functions. The child has no timer, so its inserted yields do not switch; explicit yields and waits switch to
- * activities that the child starts. Its system calls are libc's, because the group's server and its helpers stay in the
- * parent.
+ * deferred functions. The child has no timer, so its inserted yields and its yield() do not switch; yield_now() and
+ * waits switch to activities that the child starts. Its system calls are libc's, because the group's server and its
+ * helpers stay in the parent.
  */
 #include <pthread.h>
 

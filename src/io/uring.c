@@ -811,8 +811,8 @@ static int retry(weft_io_t *io)
 
 enum entry_kind { ITSELF, TRANSFER, ITS_POLL };
 
-/* Queues the operation itself, an operation that is known to be a read or write of a file, or a poll until the operation
- * can be tried. Its waiter is new. */
+/* Queues the operation, or a poll until it can be tried. A TRANSFER is a read or write of a file. The operation's
+ * waiter is new. */
 static inline __attribute__((always_inline)) int queue(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io,
 						       int nature, enum entry_kind kind)
 {
