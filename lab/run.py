@@ -30,7 +30,7 @@ from pathlib import Path  # noqa: E402
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from weftlab import compare, continuous, describe, findings, load_report, machine, measure, peers, schema, table, targets  # noqa: E402
+from weftlab import compare, continuous, costs, describe, findings, load_report, machine, measure, peers, schema, table, targets  # noqa: E402
 from weftlab.build import Builder, find_tool  # noqa: E402
 from weftlab.journal import Busy  # noqa: E402
 
@@ -76,7 +76,7 @@ def arguments(argv):
     size.add_argument("--full", dest="size", action="store_const", const="full", help="the published sizes")
     size.add_argument("--size", choices=describe.SIZES, help=argparse.SUPPRESS)
     parser.add_argument("--only", metavar="A1,B5,…", type=_list, help="these experiments, or cases such as B5/iterator")
-    parser.add_argument("--policy", metavar="P[:SIZE],…", type=_list, default=list(describe.POLICIES),
+    parser.add_argument("--policy", metavar="P[:SIZE],…", type=_list,
                         help=f"stack policies: {names} (default: all), with a size for all of an experiment's stacks "
                              "that ask for none (commit:1M)")
     parser.add_argument("--set", metavar="NAME=N,…", type=_changes, default={},
@@ -94,6 +94,8 @@ def arguments(argv):
                         help="OLD.json NEW.json: compare two results; OLD.json alone: run, then compare")
     parser.add_argument("--replot", metavar="FILE", type=Path,
                         help="say again what an earlier results.json holds, and make its report anew")
+    parser.add_argument("--costs", metavar="PAGE", type=Path,
+                        help="write the tables of costs into this page; without --only, measures the cases of these tables")
     parser.add_argument("--no-report", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # stops after the messages of this function
@@ -104,6 +106,9 @@ def arguments(argv):
                              f"{', '.join(peers.load([HERE / 'descriptions']).peers)}")
     options = parser.parse_args(argv)
     options.size = options.size or "quick"
+    if options.costs and not options.only:
+        options.only, options.policy = costs.chosen(_costs(), options.policy)
+    options.policy = options.policy or list(describe.POLICIES)
     options.stacks = {stack.partition(":")[0]: stack for stack in options.policy}
     options.policy = list(options.stacks)
     unknown = set(options.policy) - set(describe.POLICIES)
@@ -394,6 +399,17 @@ def _say_unusable(checkouts, progress):
         print(f"lab: {checkout.line()}; the lab continues without it", file=sys.stderr)
 
 
+def _costs():
+    return describe.costs(HERE / "descriptions")
+
+
+def write_costs(results, page):
+    try:
+        costs.write(page, _costs(), results)
+    except (OSError, ValueError) as error:
+        raise Stop(f"--costs: {error}") from error
+
+
 def _findings():
     return describe.findings(HERE / "descriptions")
 
@@ -425,6 +441,8 @@ def _skipped(contenders, policies, unable):
 def finish(results, out, options, old):
     judge(results, options)
     write_results(results, out)
+    if options.costs and results["complete"]:
+        write_costs(results, options.costs)
     if not options.out:
         point_latest(out)
     try:
@@ -456,6 +474,8 @@ def replot(options):
     """Reports an earlier run again."""
     results = load_results(options.replot)
     judge(results, options)
+    if options.costs:
+        write_costs(results, options.costs)
     out = options.out or options.replot.parent
     out.mkdir(parents=True, exist_ok=True)
     return show(results, out, options)

@@ -307,8 +307,8 @@ WEFT_API int weft_activity_each_range(void (*fn)(void *arg, const void *low, con
 
 /**
  * weft_activate(handle, variables…) { … }: a new activity runs the block; the activating activity continues. Variables
- * of the enclosing function are shared, except the listed variables (at most 8), whose values are copied now. If there is
- * no memory, both activities fail with ENOMEM.
+ * of the enclosing function are shared, except the listed variables (at most 8), whose values are copied now. If there
+ * is no memory, both activities fail with ENOMEM.
  */
 #define weft_activate(...)                                                                                             \
 	WEFT__ACTIVATE(WEFT__A_CAT(weft__activate_, __LINE__),                                                         \

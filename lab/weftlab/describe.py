@@ -23,7 +23,7 @@ UNITS = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "B": 1.0}
 REFERENCE_PAIR = 1.4
 YARDSTICK = ("limit-jmp", {"id": "resume_yield"}, {"n": 1000000})
 
-NOT_EXPERIMENTS = ("contenders.toml", "findings.toml", "peers.toml", "targets.toml")
+NOT_EXPERIMENTS = ("contenders.toml", "costs.toml", "findings.toml", "peers.toml", "targets.toml")
 
 INHERITED = ("program", "peer", "contenders", "policies", "baseline", "unit", "figure", "per", "published",
              "published_unit", "published_baseline", "published_title", "reference", "reference_sizes", "reference_unit",
@@ -141,6 +141,10 @@ def targets(folder):
 
 def findings(folder):
     return _read(Path(folder, "findings.toml"))["finding"]
+
+
+def costs(folder):
+    return _read(Path(folder, "costs.toml"))["row"]
 
 
 def _read(path):

@@ -618,6 +618,23 @@ def reader(env, folder):
     check("and gives the same verdicts", verdicts(judged[0]) != verdicts(judged[1]) or len(verdicts(judged[0])) < 40)
 
 
+def costs_page(env, folder):
+    page = WORK / "costs.md"
+    shutil.copy(SOURCE / "docs/reference/costs.md", page)
+    results = rewritten(folder, "costs", lambda results: None) / "results.json"
+    run = lab(env, "--no-report", "--replot", results, "--costs", page)
+    check("the page of costs is written", run.returncode and run.stderr)
+    text = page.read_text()
+    # A quick run has no case of 10^6 coroutines.
+    check("its rows have figures", [row for row in describe.costs(SOURCE / "lab/descriptions")
+                                    if not row["case"].endswith("_1m") and not re.search(re.escape(f"| {row['text']} | ") + "[0-9]", text)])
+    check("what is written by hand stays", "\n## Size of the code\n" not in text)
+    page.write_text("# Costs\n")
+    run = lab(env, "--no-report", "--replot", results, "--costs", page)
+    check("canary: a page without a place for them is refused in one line",
+          (run.returncode != 2 or "has no place" not in run.stderr or run.stderr.count("\n") != 1) and run.stderr)
+
+
 def judging(env, folder):
     """A missed target is a failure with --targets."""
     run = lab(env, "--no-report", "--targets", "--replot", rewritten(folder, "by-hand", by_hand) / "results.json")
@@ -879,7 +896,7 @@ MEASURING = {"library": library, "everything": everything, "one_policy": one_pol
              "trusted": lambda env: trusted(), "report_interrupted": report_interrupted,
              "offline": lambda env: offline(), "half_built": half_built, "peers": peers}
 READING = {"page": lambda env, folder: page(folder), "which_policy": lambda env, folder: which_policy(folder), "afterwards": afterwards,
-           "reader": reader, "judging": judging, "elsewhere": lambda env, folder: elsewhere(results_of(folder))}
+           "reader": reader, "costs_page": costs_page, "judging": judging, "elsewhere": lambda env, folder: elsewhere(results_of(folder))}
 
 
 def main():

@@ -25,7 +25,7 @@ endfunction()
 
 lab(library lab.library "")
 lab(everything lab.results lab.library)
-foreach(name page which_policy afterwards reader judging elsewhere)
+foreach(name page which_policy afterwards reader costs_page judging elsewhere)
 	lab(${name} "" "lab.library;lab.results")
 endforeach()
 foreach(name counted sizes trusted one_policy canaries uninstrumented mistakes closed offline half_built peers interruption report_interrupted)
