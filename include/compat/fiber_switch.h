@@ -100,6 +100,11 @@ WEFT__HELPER fiber_t get_active_fiber(void)
 	return (fiber_t)(void *)weft_current();
 }
 
+__attribute__((unused, cold, noreturn)) static void fiber__die_null(const char *function)
+{
+	weft__die_saying(function, " to NULL: ", "there is no fiber; pass one that fiber_alloc returned");
+}
+
 /**
  * Suspends the current fiber and continues `to`, which must be suspended (else: reported).
  * @param arg   the argument of the entry of `to`, or the result of its pending fiber_switch
@@ -116,7 +121,7 @@ WEFT__INLINE void *fiber_switch(fiber_t to, void *arg, volatile fiber_t *from)
 		return arg;
 	}
 	if (weft__unlikely(!k))
-		weft__die_no_coroutine("fiber_switch to NULL,");
+		fiber__die_null("fiber_switch");
 	fiber__prepare(k, arg, self);
 	arg = weft_switch(k, arg);
 	*from = fiber__from((weft_coro_t *)(void *)self);
@@ -129,8 +134,10 @@ WEFT__HELPER WEFT__NORETURN void fiber_switch_return(fiber_t to, void *arg)
 	struct fiber__message message = {arg, (weft_coro_t *)(void *)to};
 	weft_coro_t *self = weft_current();
 
-	if (!self || !to)
-		weft__die_no_coroutine(to ? "fiber_switch_return" : "fiber_switch_return to NULL,");
+	if (!to)
+		fiber__die_null("fiber_switch_return");
+	if (!self)
+		weft__die_no_coroutine("fiber_switch_return");
 	weft_exit(self, &weft_suspended, &message);
 }
 

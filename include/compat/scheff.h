@@ -88,7 +88,9 @@ WEFT__HELPER bool scheff_schedule(scheff_t *self, seff_start_fun_t *fn, void *ar
 
 WEFT__HELPER void scheff__die(const char *what, int error)
 {
-	weft__die_saying(what, ": ", error == -EPERM ? "was called outside of a task of scheff_run" : strerror(-error));
+	weft__die_saying(what, ": ",
+			 error == -EPERM ? "was called outside of a task of scheff_run; call it in one"
+					 : strerror(-error));
 }
 
 /** In a task: starts a new task, which usually runs next, and the caller after it. Lack of memory is reported and ends

@@ -152,7 +152,8 @@ WEFT__HELPER seff_coroutine_t *seff_current_coroutine(void)
 
 __attribute__((unused, cold, noreturn)) static void seff__die_failed(const weft_coro_t *k)
 {
-	const char *why = "a coroutine's stack cannot grow: the system has no memory";
+	const char *why = "a coroutine's stack cannot grow: the system has no memory; free some, or raise "
+			  "its limits (ulimit -v)";
 
 	if (weft_failure(k) == WEFT_BUDGET_SPENT)
 		why = "a coroutine's stack cannot grow: the budget for stacks is spent; raise WEFT_BUDGET";

@@ -53,7 +53,8 @@ __attribute__((unused, cold, noinline)) static queue_elt_t *seff__queue_ring(siz
 	queue_elt_t *ring = (queue_elt_t *)malloc(elements * sizeof(*ring));
 
 	if (!ring)
-		weft__die_saying("out of memory for a queue of tasks", "", "");
+		weft__die_saying("out of memory for a queue of tasks: ", "start fewer tasks at once, or raise the ",
+				 "limits of the system (ulimit -v)");
 	return ring;
 }
 

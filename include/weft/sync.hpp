@@ -139,7 +139,9 @@ class mutex : detail::stays
 	void unlock() noexcept
 	{
 		if (weft_mutex_unlock(&mutex_))
-			weft__misused("weft::mutex::unlock", "was called by a task that has not locked it");
+			weft__misused("weft::mutex::unlock",
+				      "was called by a task that has not locked it: let the task unlock it that "
+				      "locked it");
 	}
 	weft_mutex_t *native_handle() noexcept
 	{
@@ -216,7 +218,9 @@ class shared_mutex : detail::stays
 	void leave(const char *member) noexcept
 	{
 		if (weft_rwlock_unlock(&lock_))
-			weft__misused(member, "was called by a task that has not locked it");
+			weft__misused(member,
+				      "was called by a task that has not locked it: let the task unlock it that "
+				      "locked it");
 	}
 
 	weft_rwlock_t lock_{};

@@ -422,7 +422,7 @@ _Noreturn void weft__activity_fail(int error);
 _Noreturn void weft__activity_outside(const char *what);
 
 /* Reports that an environment variable has a value that is not allowed. */
-void weft__environment_is_wrong(_Atomic bool *said, const char *name, const char *value, const char *allowed);
+void weft__environment_is_wrong(_Atomic bool *said, const char *name, const char *value, const char *what_to_do);
 
 /* ---- cancel.c ---------------------------------------------------------------------------------------------------- */
 void weft__activity_cancel_all(struct weft__activity_group *g);

@@ -284,20 +284,10 @@ static void *drive(void *group)
 }
 
 /* Reports once for each variable; the program continues. */
-void weft__environment_is_wrong(_Atomic bool *said, const char *name, const char *value, const char *allowed)
+void weft__environment_is_wrong(_Atomic bool *said, const char *name, const char *value, const char *what_to_do)
 {
-	struct weft__line line;
-
-	if (atomic_exchange(said, true))
-		return;
-	weft__line_begin(&line);
-	weft__line_text(&line, name);
-	weft__line_text(&line, "=");
-	weft__line_text(&line, value);
-	weft__line_text(&line, " is not ");
-	weft__line_text(&line, allowed);
-	weft__line_text(&line, ", and is ignored");
-	weft__line_write(&line);
+	if (!atomic_exchange(said, true))
+		weft__say_ignored(name, value, what_to_do);
 }
 
 static uint64_t period(const weft_activity_config_t *config)
@@ -316,7 +306,7 @@ static uint64_t period(const weft_activity_config_t *config)
 	asked = strtoull(said, &end, 10);
 	if (asked && !*end && *said != '-')
 		return asked;
-	weft__environment_is_wrong(&told, "WEFT_ACTIVITY_PERIOD", said, "a number of nanoseconds, off or every");
+	weft__environment_is_wrong(&told, "WEFT_ACTIVITY_PERIOD", said, "say a number of nanoseconds, off or every");
 	return given;
 }
 
@@ -497,7 +487,8 @@ WEFT__LAST_WORDS(static, die_undefined, (void), 0)
 	struct weft__line line;
 
 	weft__line_begin(&line);
-	weft__line_text(&line, "the program declares activity_main, and does not define it");
+	weft__line_text(&line,
+			"the program declares activity_main, and does not define it: define it, or main in its place");
 	weft__line_die(&line);
 }
 

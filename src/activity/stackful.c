@@ -27,7 +27,7 @@ bool weft__own_wanted(const weft_activity_config_t *config, weft_attr_t *attr)
 	bool asked = config->flags & WEFT_ACTIVITY_STACKFUL || (said && !strcmp(said, "stackful"));
 
 	if (said && *said && strcmp(said, "stackful") && strcmp(said, "copied") && strcmp(said, "profile"))
-		weft__environment_is_wrong(&told, "WEFT_ACTIVITIES", said, "stackful, copied or profile");
+		weft__environment_is_wrong(&told, "WEFT_ACTIVITIES", said, "say stackful, copied or profile");
 	if (!asked && said && !strcmp(said, "copied"))
 		return false;
 	if (!asked && !__asan_init && !__tsan_init && !RUNNING_ON_VALGRIND)

@@ -113,7 +113,7 @@ void weft__scope_cancel_locked(weft_scope_t *s, int error)
 void weft__cancel_scope(weft_scope_t *s, int error)
 {
 	if (!s)
-		weft__misused("weft_scope_cancel", "was called with NULL: there is no scope to cancel");
+		weft__misused("weft_scope_cancel", "was called with NULL: it needs the scope to cancel");
 	weft__scope_lock(s);
 	weft__scope_cancel_locked(s, error < 0 ? error : -ECANCELED);
 	weft__scope_unlock(s);
@@ -201,7 +201,7 @@ void weft_scope_open(weft_scope_t *s, uint64_t deadline)
 
 	if (!s || (w && w->current && w->current->open == s))
 		weft__misused("weft_scope_open", s ? "was called for a scope that is open: close it by weft_scope_wait"
-						   : "was called with NULL: it opens a scope of the caller's");
+						   : "was called with NULL: it needs a scope of the caller's");
 	*s = (weft_scope_t){.owner = w ? w->current : NULL, .timer = {.at = deadline, .is_scope = 1}};
 	if (!s->owner)
 		return;
@@ -322,8 +322,11 @@ static void ended_before(weft_task_t *t)
 
 static WEFT__COLD void die_joined(const weft_task_t *t)
 {
-	weft__misused("weft_join", t->joiner ? "was called for a task that is being joined: a handle has one joiner"
-					     : "was called by the task itself, which would wait for its own end");
+	weft__misused(
+	    "weft_join",
+	    t->joiner
+		? "was called for a task that is being joined: a handle has one joiner; wait for an event in the others"
+		: "was called by the task itself, which would wait for its own end: join it in another task");
 }
 
 bool weft__has_ended(const weft_task_t *t)

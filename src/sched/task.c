@@ -687,7 +687,8 @@ void weft_task_fail(int error)
 	struct weft__task *task = weft__task();
 
 	if (!task)
-		weft__misused("weft_task_fail", "was called outside of a task: only what weft_rt_run runs is one");
+		weft__misused("weft_task_fail", "was called outside of a task: call it in a function that weft_rt_run "
+						"runs, or in a task that it starts");
 	if (!task->error) /* else a cleanup of a failed task fails, too */
 		task->error = error < 0 ? error : -EINVAL;
 	task->shields++;
@@ -731,7 +732,8 @@ void weft_shield_end(void)
 	if (!task)
 		return;
 	if (!task->shields)
-		weft__misused("weft_shield_end", "was called without a weft_shield_begin, of which each has one end");
+		weft__misused("weft_shield_end",
+			      "was called without a weft_shield_begin: call each as often as the other");
 	task->shields--;
 }
 

@@ -118,7 +118,8 @@ WEFT__LAST_WORDS(static, die_cancelled, (void), 0)
 	struct weft__line line;
 
 	weft__line_begin(&line);
-	weft__line_text(&line, "weft_cancelled was performed outside of a task, where nothing handles it");
+	weft__line_text(
+	    &line, "weft_cancelled was performed outside of a task, where nothing handles it: perform it in a task");
 	weft__line_die(&line);
 }
 

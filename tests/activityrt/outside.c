@@ -184,10 +184,9 @@ static const struct attempt {
 		{in_no_yield, "would have to wait inside no_yield"},
 		{in_body, "a coroutine or weft_run of its own"},
 		{in_use, " has not ended: wait for it before its handle is used again"},
-		{period,
-		 "weft: WEFT_ACTIVITY_PERIOD=abc is not a number of nanoseconds, off or every, and is ignored\n"},
-		{negative_period, "weft: WEFT_ACTIVITY_PERIOD=-5 is not a number"},
-		{form, "weft: WEFT_ACTIVITIES=stackfull is not stackful, copied or profile, and is ignored\n"},
+		{period, "weft: WEFT_ACTIVITY_PERIOD=abc is ignored: say a number of nanoseconds, off or every\n"},
+		{negative_period, "weft: WEFT_ACTIVITY_PERIOD=-5 is ignored: say a number"},
+		{form, "weft: WEFT_ACTIVITIES=stackfull is ignored: say stackful, copied or profile\n"},
 		{thread_exits, NULL},
 		{small_stack, NULL},
 		{others, NULL}};

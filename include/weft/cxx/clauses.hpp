@@ -95,7 +95,8 @@ template <typename Run, typename Fn> void leave_for_answer(Fn &fn)
 #if WEFT__EXCEPTIONS
 	throw std::bad_alloc();
 #else
-	misuse("no memory for what weft::then was given");
+	misuse("no memory for what weft::then was given: give it less, or compile with exceptions and catch "
+	       "std::bad_alloc");
 #endif
 }
 

@@ -160,7 +160,8 @@ template <typename R, typename Answer> class resumption_base
 	weft_resumption_t *usable() const
 	{
 		if (weft__unlikely(!at_))
-			misuse("a resumption was used that had been resumed, dropped or moved from");
+			misuse("a resumption was used that had been resumed, dropped or moved from: use each "
+			       "resumption once");
 		return at_;
 	}
 	template <typename... Value> int replied(weft_resumption_t *k, Value &&...value) const
