@@ -60,6 +60,15 @@ foreach(compiler IN LISTS weft_compilers)
 		cxx_program(bare -fno-exceptions -fno-rtti ${how})
 	endforeach()
 
+	# What is reported where nothing can be thrown.
+	weft_program(refused ${compiler} SOURCES refused.cc FLAGS ${pedantic} -std=c++17 -fno-exceptions LINK -Wl,--wrap=malloc)
+	weft_test(refused.coroutine.${compiler} COMMAND @refused.${compiler} coroutine ENDS 134 SAYS "^weft: cannot make a coroutine: [^\n]+$")
+	weft_test(refused.void.${compiler} COMMAND @refused.${compiler} void ENDS 134
+		SAYS "^weft: a body that returns nothing has returned, and its handler answers something: add weft::on_return$")
+	weft_test(refused.then.${compiler} COMMAND @refused.${compiler} then ENDS 134 SAYS "^weft: no memory for what weft::then was given: give it less")
+	weft_test(refused.forward.${compiler} COMMAND @refused.${compiler} forward ENDS 134
+		SAYS "^weft: effect .length. forwarded: its arguments were moved into the clause. perform it there instead$")
+
 	# Clauses of weft::handle that do not fit.
 	set(wrong ${weft_tests}/wrong.py)
 	string(REGEX REPLACE "^gcc$" "g++" name ${compiler})

@@ -162,6 +162,10 @@ endforeach()
 weft_test(scheff.outside COMMAND @scheff.gcc 1 outside ENDS 134 SAYS "weft: scheff_fork: was called outside of a task")
 weft_test(scheff.actor_outside COMMAND @scheff.gcc 1 actor ENDS 134 SAYS "^weft: fork_actor: was called outside of a task")
 
+# Messages that no other test makes.
+weft_program(messages gcc SOURCES messages.c FLAGS ${scheff_flags})
+weft_test(messages COMMAND @messages.gcc)
+
 # Messages of the runtime: deadlocks, long turns, dumps.
 weft_program(watch gcc SOURCES watch.c FLAGS -g -Wall -Wextra)
 find_program(WEFT_ADDR2LINE_PROGRAM addr2line)

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// refused NAME: a mistake, or a lack of memory, that weft.hpp reports by a message and SIGABRT where there are no exceptions.
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include <weft/weft.hpp>
+
+WEFT_EFFECT(int, get);
+WEFT_EFFECT(int, length, std::string, text);
+
+extern "C" {
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+static bool refuses;
+
+void *__wrap_malloc(size_t size)
+{
+	return refuses ? nullptr : __real_malloc(size);
+}
+}
+
+static const char *wanted;
+
+static bool is(const char *name)
+{
+	return !std::strcmp(wanted, name);
+}
+
+// A reserve of stacks that no machine has.
+static void makes_a_coroutine()
+{
+	weft_attr_t attr{};
+
+	attr.stack_size = SIZE_MAX / 4;
+	weft::coroutine<void> never([] {}, attr);
+}
+
+static void answers_nothing()
+{
+	weft::handle([] { (void)get(); }, weft_on(get).general([](auto k) {
+		k.resume(1);
+		return 5;
+	}));
+}
+
+static void forwards()
+{
+	weft::handle(
+	    [] {
+		    weft::handle([] { return length(std::string("a long text that is moved")); },
+				 weft_on(length).tail([](std::string text) {
+					 (void)text;
+					 return weft_forward();
+				 }));
+	    },
+	    weft_on(length).tail([](std::string text) { return static_cast<int>(text.size()); }));
+}
+
+// Answers that were registered take memory, in the end from malloc.
+static void answers_without_memory()
+{
+	weft::handle(
+	    [] {
+		    for (int i = 0; i < 1000; i++)
+			    get();
+	    },
+	    weft_on(get).tail([] {
+		    char large[1000] = "";
+
+		    refuses = true;
+		    return weft::then(1, [large](int n) { return n + large[0]; });
+	    }));
+}
+
+int main(int, char **argv)
+{
+	wanted = argv[1];
+	if (is("coroutine"))
+		makes_a_coroutine();
+	else if (is("void"))
+		answers_nothing();
+	else if (is("then"))
+		answers_without_memory();
+	else if (is("forward"))
+		forwards();
+	return 0;
+}
