@@ -63,8 +63,11 @@ static void answers_without_memory()
 {
 	weft::handle(
 	    [] {
+		    int sum = 0;
+
 		    for (int i = 0; i < 1000; i++)
-			    get();
+			    sum += get();
+		    return sum;
 	    },
 	    weft_on(get).tail([] {
 		    char large[1000] = "";

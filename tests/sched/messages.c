@@ -84,7 +84,8 @@ static void passes_when_repeated(void)
 	weft_finding_t found;
 
 	REQUIRE(failed != MAP_FAILED);
-	(void)weft_simulate_seeds(1, 10, NULL, fails_once, failed, &found);
+	if (weft_simulate_seeds(1, 10, NULL, fails_once, failed, &found) > 0)
+		_exit(CHILD_FAILED);
 }
 
 /* ---- other interfaces ------------------------------------------------------------------------------------------- */
