@@ -471,6 +471,9 @@ static enum answer decide(siginfo_t *info, void *context)
 		return DONE;
 	if (info->si_code > 0 && frames && weft__is_callers(frames) && weft__callers_closed(frames, info->si_addr))
 		slot = (struct weft__slot *)frames;
+	/* Before stepped_over: an activity's stacks have guards outside of the arena, and `frames` is their group's. */
+	if (info->si_code > 0 && !slot && reported_above(info->si_addr))
+		return REPORTED;
 	if (info->si_code > 0 && frames != slot && stepped_over(frames, info->si_addr, context)) {
 		weft__report_overflow(frames, running, info->si_addr);
 		return REPORTED;
@@ -481,8 +484,6 @@ static enum answer decide(siginfo_t *info, void *context)
 	}
 	if (slot)
 		return answer(slot, info->si_addr, context);
-	if (info->si_code > 0 && reported_above(info->si_addr))
-		return REPORTED;
 	if (resumed_deleted(info, context) || called_null(info, context, running) || used_null(info, context))
 		return DONE;
 	if (resumed_null(info, context)) /* a handler of the program's may still recover */

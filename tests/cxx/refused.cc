@@ -39,7 +39,7 @@ static void makes_a_coroutine()
 
 static void answers_nothing()
 {
-	weft::handle([] { (void)get(); }, weft_on(get).general([](auto k) {
+	weft::handle<int>([] { (void)get(); }, weft_on(get).general([](auto k) {
 		k.resume(1);
 		return 5;
 	}));
