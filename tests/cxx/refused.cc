@@ -2,24 +2,13 @@
 // refused NAME: a mistake, or a lack of memory, that weft.hpp reports by a message and SIGABRT where there are no exceptions.
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <string>
+#include <sys/resource.h>
 
 #include <weft/weft.hpp>
 
 WEFT_EFFECT(int, get);
 WEFT_EFFECT(int, length, std::string, text);
-
-extern "C" {
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-static bool refuses;
-
-void *__wrap_malloc(size_t size)
-{
-	return refuses ? nullptr : __real_malloc(size);
-}
-}
 
 static const char *wanted;
 
@@ -58,21 +47,24 @@ static void forwards()
 	    weft_on(length).tail([](std::string text) { return static_cast<int>(text.size()); }));
 }
 
-// Answers that were registered take memory, in the end from malloc.
+// Functions that wait for the answer take memory.
 static void answers_without_memory()
 {
 	weft::handle(
 	    [] {
 		    int sum = 0;
 
-		    for (int i = 0; i < 1000; i++)
+		    for (int i = 0; i < 100000; i++)
 			    sum += get();
 		    return sum;
 	    },
 	    weft_on(get).tail([] {
+		    const struct rlimit nothing {
+			    1, 1
+		    };
 		    char large[1000] = "";
 
-		    refuses = true;
+		    setrlimit(RLIMIT_AS, &nothing);
 		    return weft::then(1, [large](int n) { return n + large[0]; });
 	    }));
 }

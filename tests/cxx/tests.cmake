@@ -61,7 +61,7 @@ foreach(compiler IN LISTS weft_compilers)
 	endforeach()
 
 	# What is reported where nothing can be thrown.
-	weft_program(refused ${compiler} SOURCES refused.cc FLAGS ${pedantic} -std=c++17 -fno-exceptions LINK -Wl,--wrap=malloc)
+	weft_program(refused ${compiler} SOURCES refused.cc FLAGS ${pedantic} -std=c++17 -fno-exceptions)
 	weft_test(refused.coroutine.${compiler} COMMAND @refused.${compiler} coroutine ENDS 134 SAYS "^weft: cannot make a coroutine: [^\n]+$")
 	weft_test(refused.void.${compiler} COMMAND @refused.${compiler} void ENDS 134
 		SAYS "^weft: a body that returns nothing has returned, and its handler answers something: add weft::on_return$")

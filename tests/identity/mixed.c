@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/*
- * A program and a shared object (-DLIBRARY) that declare the same effect. The program takes all requests and uses the
- * library's as its own, which is reported; so is a type whose size differs (-DMORE).
- */
+/* A program and a shared object (-DLIBRARY) that declare the same effect, with a type whose size differs (-DMORE). */
 #include <weft/weft.h>
 
 typedef struct point {
@@ -24,9 +21,6 @@ void *measures(void *argument)
 #else
 int main(void)
 {
-	weft_coro_t *k = weft_create(measures, NULL);
-	weft_request_t r = weft_resume(k, NULL, WEFT_HANDLE_ALL);
-
-	return weft_args(measure, r)->p.x;
+	return measures(NULL) != NULL;
 }
 #endif

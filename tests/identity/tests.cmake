@@ -102,10 +102,7 @@ endforeach()
 weft_program(otherwise gcc SOURCES main.c handles.c FLAGS -O1 -DPUT_TAKES_LONG SHARED performs.linked.gcc weft.gcc LINK -ldl)
 weft_test(canary.declaration COMMAND @otherwise.gcc ENDS 134 SAYS "declare both alike$")
 
-# A request that is used as a request of the program's own; a type of two sizes.
-weft_shared(mixed.hidden gcc SOURCES mixed.c FLAGS ${warn} -DLIBRARY -fvisibility=hidden SHARED weft.gcc LINK -ldl -Wl,-Bsymbolic)
-weft_program(mixed.hidden gcc SOURCES mixed.c FLAGS ${warn} -fvisibility=hidden SHARED mixed.hidden.gcc weft.gcc)
-weft_test(mixed.hidden COMMAND @mixed.hidden.gcc ENDS 134 SAYS "^weft: request \"measure\" of another shared object: handle it by its name, not all effects$")
+# A type of two sizes.
 weft_shared(mixed.sizes gcc SOURCES mixed.c FLAGS ${warn} -DLIBRARY -DMORE ${with})
 weft_program(mixed.sizes gcc SOURCES mixed.c FLAGS ${warn} SHARED mixed.sizes.gcc weft.gcc)
 weft_test(mixed.sizes COMMAND @mixed.sizes.gcc ENDS 134

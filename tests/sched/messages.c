@@ -84,8 +84,7 @@ static void passes_when_repeated(void)
 	const weft_rt_config_t two_jobs = {.jobs = 2}; /* a single job records its runs, and does not repeat them */
 
 	REQUIRE(failed != MAP_FAILED);
-	if (weft_simulate_seeds(1, 10, &two_jobs, fails_once, failed, NULL) > 0)
-		_exit(CHILD_FAILED);
+	REQUIRE(weft_simulate_seeds(1, 10, &two_jobs, fails_once, failed, NULL) >= 0);
 }
 
 /* ---- other interfaces ------------------------------------------------------------------------------------------- */
