@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// refused NAME: a mistake, or a lack of memory, that weft.hpp reports by a message and SIGABRT where there are no exceptions.
+// refused NAME: a mistake, or a lack of memory, that weft.hpp reports by a message and SIGABRT if there
+// are no exceptions.
 #include <cstdlib>
 #include <cstring>
 #include <string>

@@ -60,7 +60,7 @@ foreach(compiler IN LISTS weft_compilers)
 		cxx_program(bare -fno-exceptions -fno-rtti ${how})
 	endforeach()
 
-	# What is reported where nothing can be thrown.
+	# Reports of mistakes where no exception can be thrown.
 	weft_program(refused ${compiler} SOURCES refused.cc FLAGS ${pedantic} -std=c++17 -fno-exceptions)
 	weft_test(refused.coroutine.${compiler} COMMAND @refused.${compiler} coroutine ENDS 134 SAYS "^weft: cannot make a coroutine: [^\n]+$")
 	weft_test(refused.void.${compiler} COMMAND @refused.${compiler} void ENDS 134

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Messages that no other test makes (docs/reference/messages.txt names a test for each): a process per message, whose
- * standard error must end with the line.
+ * standard error must end with a line that has these words.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -115,7 +115,7 @@ static void returns_to_nothing(void)
 
 static const struct message {
 	void (*make)(void);
-	const char *line; /* the last line's beginning */
+	const char *line; /* in the last line */
 	bool ends;
 } messages[] = {
     {continues_as_another,
@@ -123,8 +123,7 @@ static const struct message {
     {commit_by_nothing, "weft: WEFT_COMMIT=uffd is ignored: say signal or userfaultfd\n", false},
     {mmu_by_nothing, "weft: WEFT_MMU=off is ignored: say learn or signal\n", false},
     {back_end_of_another_system, "weft: WEFT_IO=kqueue: there is only epoll and io_uring; using ", false},
-    {passes_when_repeated, "weft: seed 1 failed once, and passes when it is repeated: the program depends on more",
-     false},
+    {passes_when_repeated, " failed once, and passes when it is repeated: the program depends on more", false},
     {huge_queue, "weft: out of memory for a queue of tasks: start fewer tasks at once, or raise the limits", true},
     {switches_to_nothing, "weft: fiber_switch to NULL: there is no fiber; pass one that fiber_alloc returned\n", true},
     {returns_to_nothing, "weft: fiber_switch_return to NULL: there is no fiber; pass one that fiber_alloc returned\n",
@@ -146,8 +145,8 @@ int main(void)
 
 	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
 		struct outcome o = in_child(messages[i].make);
-		bool good = !strncmp(last_line(o.text), messages[i].line, strlen(messages[i].line)) &&
-			    (messages[i].ends ? o.signal == SIGABRT : !o.code);
+		bool good =
+		    strstr(last_line(o.text), messages[i].line) && (messages[i].ends ? o.signal == SIGABRT : !o.code);
 
 		printf("%s - %s%s", good ? "ok" : "not ok", messages[i].line,
 		       strchr(messages[i].line, '\n') ? "" : "\n");
