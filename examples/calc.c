@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* calc.c: errors as an effect that does not return. docs/tutorial/effects.md, step 3. */
+/* calc.c: errors as an effect that does not return. docs/tutorial/effects.md, step 2. */
 /* doc: begin performer */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <weft/weft.h>
-
-#include "must.h"
 
 WEFT_EXCEPTION(wrong, const char *, expected, const char *, at);
 
@@ -46,6 +44,7 @@ static int sum(const char **at)
 struct calculation {
 	const char *text;
 	int value;
+	bool is_wrong;
 };
 
 static void *calculate(void *arg)
@@ -65,20 +64,27 @@ static void *calculate(void *arg)
 /* doc: begin handler */
 static void *on_wrong(void *state, const char *expected, const char *at)
 {
+	struct calculation *calculation = state;
+
 	(void)at; /* `at` points into memory that is already freed */
-	printf("%s: expected %s\n", (const char *)state, expected);
-	return NULL;
+	printf("%s: expected %s\n", calculation->text, expected);
+	calculation->is_wrong = true;
+	return calculation;
 }
 
-WEFT_HANDLER(careful, weft_abort(wrong, on_wrong), weft_on_failure(must_have_memory));
+WEFT_HANDLER(careful, weft_abort(wrong, on_wrong));
 /* doc: end */
 
 /* doc: begin main */
-static void evaluate(char *text)
+static void evaluate(const char *text)
 {
-	struct calculation calculation = {text, 0};
+	struct calculation calculation = {.text = text};
 
-	if (weft_run(&careful, text, calculate, &calculation))
+	if (!weft_run(&careful, &calculation, calculate, &calculation)) {
+		perror("calc");
+		exit(1);
+	}
+	if (!calculation.is_wrong)
 		printf("%s = %d\n", text, calculation.value);
 }
 

@@ -3,7 +3,6 @@
  * cancel.c: asks three mirrors for the same file, and the first complete download wins. The downloads that still wait
  * are cancelled: the operation in which each waits performs an exception instead of returning an answer. So each
  * function closes the files that it opened, and a download that is content with a part catches the exception.
- * docs/tutorial/effects.md, step 5.
  */
 #include <stdio.h>
 #include <weft/weft.h>

@@ -2,7 +2,7 @@
 /*
  * clauses.c: the costs of each kind of clause. `weft run examples/clauses.c -- 100` measures, and prints the shortest
  * of a hundred short runs of each kind; without a number the program runs each kind once and counts.
- * docs/howto/choose-a-clause.md, docs/tutorial/effects.md, step 7.
+ * docs/howto/choose-a-clause.md.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* dice.c: one program, run at random or in all possible ways. docs/tutorial/effects.md, step 6. */
+/* dice.c: one program, run at random or in all possible ways. docs/tutorial/effects.md, step 4. */
 /* doc: begin performer */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* pipes.c: tasks that wait for each other, by keeping suspended computations. docs/tutorial/effects.md, step 5. */
+/* pipes.c: tasks that wait for each other, by keeping suspended computations. */
 /* doc: begin performer */
 #include <stdio.h>
 #include <weft/weft.h>

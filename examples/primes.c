@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* primes.c: the sieve of Eratosthenes as a chain of tasks, each behind a channel. docs/reference/tasks.md. */
+/* primes.c: the sieve of Eratosthenes as a chain of tasks, each behind a channel. docs/tutorial/tasks.md, step 2. */
+/* doc: begin head */
 #include <stdio.h>
 #include <string.h>
 #include <weft/sync.h>
 
 enum { PRIMES = 30 };
+/* doc: end */
 
 /* doc: begin filter */
 struct filter {
@@ -24,6 +26,7 @@ static void *filter(void *argument)
 }
 /* doc: end */
 
+/* doc: begin rest */
 static void *numbers(void *chan)
 {
 	for (int i = 2; weft_chan_send(chan, &i) == 0; i++)
@@ -84,3 +87,4 @@ int main(void)
 		fprintf(stderr, "primes: %s\n", strerror(-error));
 	return error != 0;
 }
+/* doc: end */

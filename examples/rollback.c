@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* rollback.c: a handler that acts after the rest of the program: transactions. docs/tutorial/effects.md, step 4. */
+/* rollback.c: a handler that acts after the rest of the program: transactions. docs/tutorial/effects.md, step 3. */
 /* doc: begin performer */
 #include <stdio.h>
 #include <weft/weft.h>
-
-#include "must.h"
 
 WEFT_EFFECT(void, set, int *, variable, int, value);
 WEFT_EXCEPTION(refuse, const char *, why);
@@ -41,22 +39,34 @@ static void *on_set(void *state, weft_resumption_t *k, int *variable, int value)
 
 static void *on_refuse(void *state, const char *why)
 {
-	printf("%s: ", why);
-	return state;
+	*(const char **)state = why;
+	return NULL;
 }
 
-WEFT_HANDLER(transaction, weft_general(set, on_set), weft_abort(refuse, on_refuse), weft_on_failure(must_have_memory));
+WEFT_HANDLER(transaction, weft_general(set, on_set), weft_abort(refuse, on_refuse));
 /* doc: end */
 
 /* doc: begin main */
+static int try_to(struct transfer *t)
+{
+	const char *why = NULL;
+
+	if (!weft_run(&transaction, &why, transfer, t)) {
+		if (!why) {
+			perror("rollback");
+			return 1;
+		}
+		printf("%s: ", why);
+	}
+	printf("%d and %d\n", *t->from, *t->to);
+	return 0;
+}
+
 int main(void)
 {
 	int mine = 100, yours = 10;
 	struct transfer some = {&mine, &yours, 30}, much = {&mine, &yours, 300};
 
-	weft_run(&transaction, NULL, transfer, &some);
-	printf("%d and %d\n", mine, yours);
-	weft_run(&transaction, NULL, transfer, &much);
-	printf("%d and %d\n", mine, yours);
+	return try_to(&some) || try_to(&much);
 }
 /* doc: end */

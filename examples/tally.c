@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* tally.c: state as a family of effects, and two instances of it. docs/tutorial/effects.md, step 2. */
+/* tally.c: state as a family of effects, and two instances of it. */
 /* doc: begin performer */
 #include <stdio.h>
 #include <weft/weft.h>

@@ -4,6 +4,7 @@
  * a function that reads, waits, and writes: deposits are lost unless the caller makes the function atomic. With the
  * argument "threads" two threads add to the counter, and the program prints how many additions they lose.
  */
+/* doc: begin head */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@ enum { TIMES = 1000000, DEPOSITS = 1000 };
 
 static volatile long counter; /* volatile: so that each addition is made in memory */
 static long balance;
+/* doc: end */
 
 /* doc: begin add */
 static void *add(void *unused)
@@ -65,6 +67,7 @@ static void deposit_atomically(void)
 }
 /* doc: end */
 
+/* doc: begin main */
 static bool are_lost(void (*deposits)(void))
 {
 	activity_t all[3];
@@ -102,3 +105,4 @@ int activity_main(int argc, char **argv)
 	printf("atomic deposits: %s\n", are_lost(deposit_atomically) ? "some are lost" : "all arrive");
 	return 0;
 }
+/* doc: end */

@@ -3,10 +3,12 @@
  * progress.c: a long computation that knows nothing of other activities, a line that shows its progress, and the key
  * Enter, which ends it. Argument: the limit.
  */
+/* doc: begin head */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <weft/charcoal.h>
+/* doc: end */
 
 /* doc: begin compute */
 struct search {
@@ -76,6 +78,7 @@ static int search(struct search *s)
 }
 /* doc: end */
 
+/* doc: begin main */
 int activity_main(int argc, char **argv)
 {
 	struct search s = {.limit = argc > 1 ? strtoul(argv[1], NULL, 10) : 300000};
@@ -91,3 +94,4 @@ int activity_main(int argc, char **argv)
 		printf("of the numbers below %lu, %lu takes longest: %d steps\n", s.limit, s.best, s.steps);
 	return 0;
 }
+/* doc: end */
