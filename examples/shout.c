@@ -40,10 +40,12 @@ static void *serve(void *listener)
 static void *run(void *unused)
 {
 	int listener = weft_listen("127.0.0.1", 0, 0, 0), fd;
-	char port[12], answer[12];
+	char port[8], answer[12];
 
+	if (listener < 0)
+		weft_task_fail(listener);
 	weft_defer(close_it, &listener);
-	snprintf(port, sizeof port, "%d", weft_port(listener));
+	snprintf(port, sizeof port, "%u", (unsigned short)weft_port(listener));
 	WEFT_SCOPE(scope);
 	if (weft_scope_spawn(&scope, serve, &listener))
 		weft_task_fail(-ENOMEM);
