@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* shout.c: a server that answers in capitals, with a task for each connection, and a client. docs/tutorial/server.md. */
+/* shout.c: a server that answers in capitals, with a task for each connection; docs/tutorial/server.md. */
 /* doc: begin program */
 #include <ctype.h>
 #include <stdio.h>
