@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * undo.c: the assignments of a body are undone if the body refuses, even after a million assignments: weft_on_answer
- * keeps the records for undoing them, and no stack waits. docs/howto/choose-a-clause.md, "What is left for the answer".
+ * keeps the records for undoing them, and no stack waits. docs/howto/choose-a-clause.md, "Answers".
  */
 #include <stdio.h>
 #include <weft/weft.h>

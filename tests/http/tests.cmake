@@ -157,7 +157,7 @@ else()
 	weft_skip(mux "nghttp2 is not here: apt-get install --no-install-recommends libnghttp2-dev")
 endif()
 
-# The first server of the guide.
+# The first server of the documentation.
 weft_program(hello gcc SOURCES ${weft_root}/examples/hello.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link})
 find_program(WEFT_curl curl)
 if(WEFT_curl)
