@@ -64,7 +64,7 @@ struct frames {
 	const char *low, *high;
 };
 
-static _Thread_local struct frames *all;
+static struct frames *all; /* this program has one thread; others need a lock around the list */
 
 /* Records where the frames of the caller end, and calls fn(arg). */
 static __attribute__((noinline)) void *leave_to(weft_fn_t *fn, void *arg)
