@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * language.c: two parts of a run time for a language: effects that are numbers, and the ranges of memory in which a
- * conservative collector searches for pointers. docs/howto/language-back-end.md.
+ * language.c: two parts of a run time for a language: effects that are numbers, and the values in frames, which a
+ * garbage collector has to find. docs/howto/language-back-end.md.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,108 +57,80 @@ WEFT_HANDLER(numbered, weft_tail(operation, in_place), weft_general(operation, s
 	     weft_on_failure(must_have_memory));
 /* doc: end */
 
-/* doc: begin ranges */
-/* A coroutine's frames that hold pointers of the language. It lies in the oldest frame, and is the user data. */
+/* doc: begin roots */
+/* A frame of compiled code that holds values. */
+struct frame {
+	struct frame *outer;
+	value_t *values;
+	unsigned count;
+};
+
+/* The frames of a coroutine. It lies in the coroutine's oldest frame, and is the user data. */
 struct frames {
 	struct frames *next;
-	const char *low, *high;
+	struct frame *newest;
 };
 
 static struct frames *all; /* this program has one thread; others need a lock around the list */
 
-/* Records where the frames of the caller end, and calls fn(arg). */
-static __attribute__((noinline)) void *leave_to(weft_fn_t *fn, void *arg)
+static void push(struct frame *f)
 {
-	weft_coro_t *k = weft_current();
+	struct frames *mine = weft_user_data(weft_current());
 
-	if (k)
-		((struct frames *)weft_user_data(k))->low = __builtin_frame_address(0);
-	return fn(arg);
+	f->outer = mine->newest;
+	mine->newest = f;
 }
 
-/* Compiled code calls Weft through this function. */
-static __attribute__((noinline)) void *leave(weft_fn_t *fn, void *arg)
+static void pop(struct frame *f)
 {
-	void *result;
-
-	__builtin_unwind_init(); /* registers that hold values of the callers are in this frame now */
-	result = leave_to(fn, arg);
-	__asm__ volatile("" ::: "memory"); /* no tail call: this frame stays */
-	return result;
+	((struct frames *)weft_user_data(weft_current()))->newest = f->outer;
 }
-/* doc: end */
 
-static void forget(struct frames *f)
+static void forget(struct frames *mine)
 {
 	struct frames **at = &all;
 
-	while (*at != f)
+	while (*at != mine)
 		at = &(*at)->next;
-	*at = f->next;
+	*at = mine->next;
 }
 
 struct call {
 	weft_fn_t *fn;
 	void *arg;
-	struct handler *handler;
 };
 
 static void *oldest_frame(void *arg)
 {
 	struct call call = *(const struct call *)arg; /* the caller may return before the function does */
-	struct frames f = {all, NULL, __builtin_frame_address(0)};
+	struct frames mine = {all, NULL};
 
-	f.low = f.high;
-	all = &f;
-	weft_set_user_data(weft_current(), &f);
-	weft_defer(forget, &f);
+	all = &mine;
+	weft_set_user_data(weft_current(), &mine);
+	weft_defer(forget, &mine);
 	return call.fn(call.arg);
 }
 
-static void *run(void *arg)
-{
-	struct call *call = arg;
-	weft_attr_t attr = {.policy = WEFT_OVERCOMMIT}; /* contiguous, whatever the default policy is */
-
-	return weft_run_with(&numbered, call->handler, oldest_frame, call, &attr);
-}
-
-/* Runs fn(arg) under a handler. */
+/* Runs fn(arg) under a handler. The frames stay where they are: any policy but "copy" does that. */
 static void *handle(struct handler *h, weft_fn_t *fn, void *arg)
 {
-	struct call call = {fn, arg, h};
+	struct call call = {fn, arg};
+	weft_attr_t attr = {.policy = WEFT_OVERCOMMIT};
 
-	return leave(run, &call);
+	return weft_run_with(&numbered, h, oldest_frame, &call, &attr);
 }
 
-struct perform {
-	unsigned number;
-	value_t argument;
-};
-
-static void *perform_it(void *arg)
-{
-	const struct perform *p = arg;
-
-	return (void *)operation(p->number, p->argument);
-}
-
-static value_t perform(unsigned number, value_t argument)
-{
-	struct perform p = {number, argument};
-
-	return (value_t)leave(perform_it, &p);
-}
-
-/* Does a frame of a suspended coroutine hold this value? */
+/* Does a coroutine that runs or is suspended hold this value? */
 static bool is_reachable(value_t value)
 {
-	for (const struct frames *f = all; f; f = f->next)
-		for (const char *at = f->low; at < f->high; at += sizeof value)
-			if (*(const value_t *)(const void *)at == value)
-				return true;
+	for (const struct frames *mine = all; mine; mine = mine->next)
+		for (const struct frame *f = mine->newest; f; f = f->outer)
+			for (unsigned i = 0; i < f->count; i++)
+				if (f->values[i] == value)
+					return true;
 	return false;
 }
+/* doc: end */
 
 enum { MAKE, ADD, WAIT, PRINT };
 
@@ -169,12 +141,16 @@ struct object {
 /* Code of the language, as a compiler may write it: only its frame holds the object. */
 static void *program(void *unused)
 {
-	value_t object = perform(MAKE, 0);
+	value_t object = 0;
+	struct frame frame = {NULL, &object, 1};
 
+	push(&frame);
+	object = operation(MAKE, 0);
 	for (value_t i = 1; i <= 10; i++)
-		((struct object *)object)->sum += perform(ADD, i);
-	perform(WAIT, 0);
-	perform(PRINT, object);
+		((struct object *)object)->sum += operation(ADD, i);
+	operation(WAIT, 0);
+	operation(PRINT, object);
+	pop(&frame);
 	return unused;
 }
 
