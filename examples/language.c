@@ -71,7 +71,7 @@ struct frames {
 	struct frame *newest;
 };
 
-static struct frames *all; /* this program has one thread; others need a lock around the list */
+static struct frames *all; /* with several threads a lock protects the list */
 
 static void push(struct frame *f)
 {
