@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What look-ahead makes of a call graph: docs/explanation/stacks.md, Instrumented code. */
+/* What look-ahead makes of a call graph: docs/explanation/stacks.md. */
 static __attribute__((noinline)) int leaf(int n)
 {
 	volatile int here[40];
