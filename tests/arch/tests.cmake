@@ -65,7 +65,7 @@ endfunction()
 
 # arch_examples(LIBRARY): not processes, because the emulator knows no pidfd of children; threads, which needs a system stack (x86-64 only).
 function(arch_examples library)
-	file(GLOB sources CONFIGURE_DEPENDS ${weft_root}/examples/*.c ${weft_root}/examples/*.cpp)
+	file(GLOB sources CONFIGURE_DEPENDS ${weft_example_sources})
 	foreach(source IN LISTS sources)
 		get_filename_component(name ${source} NAME_WE)
 		file(STRINGS ${source} http REGEX "^#include <weft/http")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The programs of examples/ print the text in examples/expected: by gcc and clang, without and with optimization, without a warning, on
+# The programs of examples/ and examples/ported/ print the text in examples/expected: by gcc and clang, without and with optimization, without a warning, on
 # every policy; instrumented, on stacks of chunks; by `weft run`; those with tasks also simulated. They leave no coroutine and no memory behind, and end properly if
 # there is no memory for stacks.
 weft_part(examples all SLOW)
 
 set(watch ${weft_tests}/sanitize/watch.py)
 set(leftovers ${weft_tests}/compat/leftovers.c)
-file(GLOB sources CONFIGURE_DEPENDS ${weft_root}/examples/*.c ${weft_root}/examples/*.cpp)
+file(GLOB sources CONFIGURE_DEPENDS ${weft_example_sources})
 foreach(source IN LISTS sources)
 	file(STRINGS ${source} http REGEX "^#include <weft/http") # tests/http
 	if(http)

@@ -32,7 +32,7 @@ class Run:
     """The output of a program, how it ended, the tool's output, and whether that is a report."""
 
     def __init__(self, memcheck, command, source=None, **environment):
-        is_example = source is not None and source.parent in (EXAMPLES, EXAMPLES / "libraries")
+        is_example = source is not None and source.parent in (EXAMPLES, EXAMPLES / "libraries", EXAMPLES / "ported")
         given = EXAMPLES / f"input/{source.stem}.in" if is_example else None
         with tempfile.NamedTemporaryFile("r", errors="replace") as log:
             command = (VALGRIND + [f"--log-file={log.name}"] if memcheck else []) + command
