@@ -95,12 +95,11 @@ static int run_machine(void)
 int main(void)
 {
 	const weft_attr_t copied = {.policy = WEFT_COPY};
-	int error = -ENOMEM;
+	int error;
 
 	cpu = weft_create_with(run_cpu, NULL, &copied);
-	apu = weft_create_with(run_apu, NULL, &copied);
-	if (cpu && apu)
-		error = run_machine();
+	apu = cpu ? weft_create_with(run_apu, NULL, &copied) : NULL;
+	error = apu ? run_machine() : -errno;
 	weft_delete(apu);
 	weft_delete(cpu);
 	if (error)
