@@ -38,7 +38,7 @@
  *     connections that no task has asked for, and a busy server must leave them to other acceptors
  *   - IORING_OP_SEND_ZC: 5 times a send of 4 KiB, 1.0 of 64 KiB, 0.9 of 1 MiB over the loopback, which copies the data
  *     anyway; and a task would wait for a round trip of the network before it may reuse its buffer
- *     (the last two: docs/reference/io.md, by `./weft lab --only io/accept,io/storm,io/send64k,io/send1m`)
+ *     (the last two: `./weft lab --only io/accept,io/storm,io/send64k,io/send1m`)
  *
  * liburing is used if dlopen finds it when the runtime does its first operation, so that programs need not be linked
  * with it; its header is needed only to compile this file. Without either, or if the kernel refuses, epoll is used.
