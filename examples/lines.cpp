@@ -68,37 +68,12 @@ static void echo()
 }
 
 // doc: begin follow
-// Waits until the file has changed. A simulation reports no changes: there the caller looks again after a while.
-class changes
-{
-      public:
-	explicit changes(const std::string &path)
-	{
-		try {
-			watch_.emplace();
-			watch_->add(path, IN_MODIFY);
-		} catch (const std::system_error &e) {
-			if (e.code().value() != ENOSYS)
-				throw;
-		}
-	}
-	void wait()
-	{
-		if (watch_)
-			(void)watch_->next();
-		else
-			weft::this_task::sleep_for(1ms);
-	}
-
-      private:
-	std::optional<weft::file_watch> watch_;
-};
-
 // Prints whole lines, including lines that are appended later. The watch begins before the first read, so no change is
 // missed.
 static void follow(const std::string &path, const std::string &last)
 {
-	changes changed(path);
+	weft::file_watch changes;
+	changes.add(path, IN_MODIFY);
 	weft::file log(path);
 	std::string text, line;
 
@@ -112,7 +87,7 @@ static void follow(const std::string &path, const std::string &last)
 		} else if (std::string more = log.read_all(); !more.empty()) {
 			text += more;
 		} else {
-			changed.wait();
+			changes.next();
 		}
 	}
 }
