@@ -297,7 +297,8 @@ WEFT_API int weft_activity_dump(int fd);
 /**
  * Call fn(arg, low, high) for each range of memory in which activities of the running group have frames, or variables
  * whose addresses other code may know: for a garbage collector that searches pointers. The ranges contain all data of
- * the running activity, except registers, which setjmp in the caller saves. They are valid until the next yield.
+ * the running activity, except registers, which the caller can save in its frame by __builtin_unwind_init() (setjmp
+ * does not do: glibc encrypts the frame pointer in a jmp_buf). They are valid until the next yield.
  * @param fn  plain code; neither waits nor yields, nor activates
  * @return 0; -EPERM: outside of activities; -ENOTSUP: the group is stackful
  */

@@ -33,7 +33,7 @@
  *     is installed; otherwise getaddrinfo does it on a helper thread. WEFT_DNS=ares or WEFT_DNS=libc in the environment
  *     forces the choice.
  *  7. Outside of tasks every call blocks its thread, with the same results. In weft_blocking, too, a call blocks its
- *     thread: neither cancellation nor weft_close ends a weft_read there. Give it a deadline, or call it outside of
+ *     thread: weft_close ends a weft_read there, but a cancellation does not. Give it a deadline, or call it outside of
  *     weft_blocking.
  * Target: an echo server handles 0.93 of the requests per second of CPU time of a raw loop on the same back end.
  *
@@ -77,7 +77,8 @@ WEFT_EXTERN_C_BEGIN
 
 /** Like read and write. Returns the number of bytes; 0 from read: the end. A read of a file is short only at the file's
  * end. A write to a socket or pipe without a reader returns -EPIPE; only a pipe also raises SIGPIPE, unless the program
- * ignores it. The same is true for weft_sendfile and weft_splice. */
+ * ignores it. The same is true for weft_sendfile and weft_splice. Of an eventfd, timerfd, signalfd or inotify, 0 bytes
+ * are read and written without an error. */
 WEFT__INLINE ssize_t weft_read_until(int fd, void *data, size_t length, uint64_t deadline);
 WEFT__INLINE ssize_t weft_read(int fd, void *data, size_t length);
 WEFT__INLINE ssize_t weft_write_until(int fd, const void *data, size_t length, uint64_t deadline);
@@ -162,8 +163,9 @@ WEFT__INLINE int weft_sendmmsg(int fd, struct mmsghdr *messages, unsigned count,
 /**
  * Like accept4, always close-on-exec. If the process or the system has no descriptor left (EMFILE, ENFILE), the call
  * accepts the oldest connection of the queue on a reserve descriptor and closes it, so that its client need not wait;
- * then the call continues after a pause. So a loop around weft_accept survives EMFILE. The loop should also ignore
- * -ECONNABORTED and -ENOMEM.
+ * then the call continues after a pause. So a loop around weft_accept survives EMFILE. If the deadline passes first,
+ * the call returns -EMFILE or -ENFILE. The loop should also ignore -ENOMEM, -ENOBUFS and the errors of one connection:
+ * -ECONNABORTED, -EPROTO, -ENETDOWN, -ENETUNREACH, -EHOSTDOWN, -EHOSTUNREACH and -ENONET.
  * @param address, size  written: the other side's address; may be NULL
  */
 WEFT__INLINE int weft_accept_until(int fd, struct sockaddr *address, socklen_t *size, int flags, uint64_t deadline);
