@@ -122,6 +122,7 @@ typedef struct weft_activity_config {
 #define WEFT_ACTIVITY_NO_TIMER UINT64_MAX
 /** Each yield switches, explicit or inserted by the compiler: for tests. */
 #define WEFT_ACTIVITY_EVERY_YIELD 1
+/** Flags of weft_activity_config_t. */
 enum { WEFT_ACTIVITY_STACKFUL = 1u << 0 /**< a coroutine for each activity, of the policy WEFT_STACK */ };
 
 /**
@@ -244,6 +245,7 @@ typedef struct weft_activity_mail {
 	struct weft__mail_turn *receivers, *senders;
 } weft_activity_mail_t;
 
+/** Flags of weft_activity_mail_init. */
 enum {
 	/** Activities of several groups, or threads, use it. (Without the flag, a wait for it can be a deadlock.) */
 	WEFT_ACTIVITY_SHARED = 1u << 0,

@@ -142,6 +142,7 @@ WEFT_API void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg);
 
 /* ---- attributes, and coroutines in storage of the caller's --------------------------------------------------- */
 
+/** Flags of weft_attr_t. */
 enum {
 	WEFT_SAVE_FPU = 1u << 0, /**< save and restore MXCSR and the x87 control word for this coroutine */
 	WEFT_NO_GUARD = 1u << 1, /**< no guard: an overflow is not detected. Slots may be 8 KiB, and slots up to 32 KiB

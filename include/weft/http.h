@@ -116,6 +116,7 @@ typedef struct weft_http_config {
 	unsigned flags; /**< WEFT_HTTP_TIMING */
 } weft_http_config_t;
 
+/** Flags of weft_http_config_t. */
 enum { WEFT_HTTP_TIMING = 1 /**< each response has a Server-Timing field: the time until it began */ };
 
 /** Make a server. @param config  NULL: the defaults; only read during the call

@@ -104,6 +104,7 @@ typedef struct weft_http_client_config {
 				     WEFT_HTTP_PRIOR_KNOWLEDGE, WEFT_HTTP_ONLY_1 */
 } weft_http_client_config_t;
 
+/** Flags of weft_http_client_config_t. */
 enum {
 	WEFT_HTTP_NO_REDIRECTS = 1,    /**< a redirect is returned as the response */
 	WEFT_HTTP_EXPECT = 2,	       /**< a body waits for "100 Continue", or config.continue_time */

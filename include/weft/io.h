@@ -247,7 +247,8 @@ typedef struct weft_address {
 WEFT_API int weft_local_address(int fd, weft_address_t *address);
 WEFT_API int weft_peer_address(int fd, weft_address_t *address);
 
-enum { WEFT_ADDRESS_TEXT = 112 /**< room for the text of every address, including the final zero */ };
+/** Room for the text of every address, including the final zero. */
+enum { WEFT_ADDRESS_TEXT = 112 };
 
 /**
  * Write an address as text: "127.0.0.1:80", "[fe80::1%eth0]:80", a Unix socket's path, or "@name" (a zero in an
@@ -435,6 +436,7 @@ WEFT__INLINE int weft_file_watch_next(weft_file_watch_t *watch, weft_file_change
 
 /* ---- processes and signals --------------------------------------------------------------------------------------- */
 
+/** The flags of weft_process_t, and its maximum. */
 enum {
 	WEFT_PROCESS_FDS = 64, /**< the maximum number of descriptors for a child */
 	/* weft_process_t.flags */

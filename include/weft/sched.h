@@ -144,6 +144,7 @@ typedef struct weft_task_attr {
 	unsigned flags;	  /**< WEFT_TASK_CODES, WEFT_TASK_FIRST */
 } weft_task_attr_t;
 
+/** Flags of weft_task_attr_t. */
 enum {
 	WEFT_TASK_CODES = 1, /**< after a cancellation the task's waits return -ECANCELED, and the task is not
 				  unwound */

@@ -46,6 +46,7 @@
 
 WEFT_EXTERN_C_BEGIN
 
+/** Flags of weft_world_t. */
 enum {
 	WEFT_WORLD_PROMPT = 1, /**< the network and the disks take no time */
 	WEFT_WORLD_WHOLE = 2,  /**< reads and writes are as long as possible */
