@@ -110,10 +110,10 @@ compiles no variadic functions so. This does, and refuses with either compiler w
   libexec/weft/weft-launch --instrument KIND clang -c …
 For CMake: find_package(weft), weft_target_stack(TARGET POLICY[:SIZE]).
 
-Activities. --activities compiles so that functions may yield (weft/activity.h, docs/reference/activities.md),
-and links libweft-activity.a. By clang 19 to 22: WEFT_CC, or CC, or the newest that is there. Files
-compiled without may be linked to it, by any compiler: what they do is atomic. The same without this
-command, where it is installed:
+Activities. --activities compiles so that functions may yield, and links libweft-activity.a
+(weft/activity.h, docs/reference/activities.md). By clang 19 to 22: WEFT_CC, or CC, or the newest
+that is there. Files compiled without may be linked to it, by any compiler: their code is atomic.
+The same without this command, where it is installed:
   clang-22 $(pkg-config --cflags weft-activities-22) -c …
   … $(pkg-config --libs weft-activity)
 For CMake: find_package(weft), weft_target_activities(TARGET).
