@@ -7,6 +7,7 @@
 #include <weft/stack.h>
 #include <weft/coro.h>
 #include <weft/copy.h>
+#include <weft/handler.h>
 #include <weft/effect.h>
 #include <weft/defer.h>
 #include <weft/thread.h>

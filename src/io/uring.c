@@ -1143,11 +1143,12 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	return WEFT_IO_DONE;
 }
 
-/* The usual completion. */
+/* The usual completion. If something else has ended the wait, the kernel may complete the operation meanwhile: then
+ * `result` must not be read. */
 static inline bool has_moved_bytes(const weft_io_t *io)
 {
-	return io->kind <= WEFT_IO_SENDMSG && io->step == WEFT__SUBMITTED && io->result >= 0 && !io->reason &&
-	       !io->waiter.result;
+	return !io->waiter.result && io->kind <= WEFT_IO_SENDMSG && io->step == WEFT__SUBMITTED && io->result >= 0 &&
+	       !io->reason;
 }
 
 static __attribute__((noinline)) int go_on_otherwise(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)

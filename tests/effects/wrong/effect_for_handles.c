@@ -4,7 +4,7 @@
 /* g++: 'weft_handles_t' {aka 'weft__write_weft_handles_of_the_effect'} */
 /* clang++: no matching function for call to 'weft_resume' */
 /* names: weft__write_weft_handles_of_the_effect */
-/* gcc-lines: 11 */
+/* gcc-lines: 12 */
 #include <weft/weft.h>
 
 WEFT_EFFECT(void, emit, int, value);
