@@ -71,7 +71,7 @@ misuse_line("weft_cancelled was performed outside of a task, where nothing handl
 misuse_line("weft_shield_end was called without a weft_shield_begin: call each as often as the other${in_task}" shield_end)
 misuse_line("weft_join was called by the task itself, which would wait for its own end: join it in another task${in_task}" join_itself)
 misuse_line("pthread_exit was called, or a thread was cancelled, in a task: .*use weft_task_fail${in_task}" thread_exit thread_exit_in_helper)
-misuse_line("weft_join was called for a task that is being joined: a handle has one joiner; wait for an event in the others${in_task}" join_by_two)
+misuse_line("weft_join was called for a task that is being joined: a handle has one joiner. wait for an event in the others${in_task}" join_by_two)
 misuse_line("weft_[a-z_]+ was called with NULL: [a-z ']+${in_task}" join_null cancel_null scope_cancel_null scope_open_null)
 misuse_line("weft_scope_open was called for a scope that is open: close it by weft_scope_wait${in_task}" scope_open_twice)
 misuse_line("weft_bind was called in a block that ends before a scope that was opened in it: close the scope first, by weft_scope_wait${in_task}" binding_too_short)
