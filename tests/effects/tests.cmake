@@ -15,7 +15,7 @@ foreach(library ${weft_compilers} gcc-no-memo gcc-debug)
 	weft_program(random ${library} SOURCES ${sources} FLAGS ${warn})
 endforeach()
 
-# Each kind of clause so often; each day one of the two parts.
+# Each kind of clause so often. A day runs half of these programs.
 set(operations 2000000)
 if(weft_exhaustive)
 	set(operations 5000000)
